@@ -229,7 +229,10 @@ def _translated() -> Iterator[None]:
     except PoolTimeout as error:
         raise Unavailable("All database connections are in use.") from error
     except OperationalError as error:
-        raise Unavailable(f"The database returned an error: {error.orig}.") from error
+        reason = " ".join(str(error.orig).split())
+        if error.statement is None:  # while connecting
+            raise Unavailable(f"The database does not answer: {reason}") from error
+        raise Unavailable(f"The database returned an error: {reason}.") from error
     except DBAPIError as error:
         if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
             raise DatabaseDamaged(_damage_message(str(error.orig))) from error

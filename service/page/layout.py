@@ -1,6 +1,5 @@
 """The frame around every page: navigation, plant time, user, main content."""
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from service.page.fleet_poller import FleetPoller
 from service.page.request_cache import RequestCache
 from service.page.session_check import CHECK_INTERVAL_S, SessionMonitor, redirect_to_login
 from service.page.status_poller import StatusPoller
-from service.page.texts import text, texts
+from service.page.texts import script_url, text
 from wire.enums import Role
 from wire.rest.auth import Me
 
@@ -132,7 +131,6 @@ def _notify(message: str) -> None:
 
 def _head(title: str, *sheets: str | None) -> None:
     ui.page_title(text("common.page_title", title=title))
-    data = json.dumps(texts()).replace("<", "\\u003c")  # read by the components' text()
-    ui.add_head_html(f'<script type="application/json" id="alarmcast-texts">{data}</script>')
+    ui.add_head_html(f'<script src="{script_url()}"></script>')
     for sheet in filter(None, sheets):
         ui.add_head_html(f'<link rel="stylesheet" href="/static/{sheet}.css">')

@@ -28,8 +28,9 @@ from service.page.page_auth import PASSWORD, SIGN_IN, PageAuth, client_address
 from service.page.page_memory import Collection, Undelivered
 from service.page.page_rate_limit import ASSETS, PageRateLimit, Visitors
 from service.page.security_headers import SecurityHeaders
-from service.page.texts import text
+from service.page.texts import SCRIPT, script, text
 
+RECONNECT_S = 20.0  # a page and what is typed into it stay this long without a connection
 _STATIC = Path(__file__).parent / "static"
 Draw = Callable[[PageContext, Request], Awaitable[Response | None]]
 
@@ -50,6 +51,7 @@ def mount_pages(api: FastAPI, auth: PageAuth, visitors: Visitors) -> ASGIApp:
 
     pages, undelivered = FastAPI(openapi_url=None, lifespan=lifespan), Undelivered()
     nicegui.on_delete(Collection().count)
+    nicegui.get(SCRIPT)(_texts)  # before the folder that it seems to be in
     nicegui.add_static_files("/static", _STATIC)
     _add_public_pages(auth, undelivered)
     _add_user_pages(auth, undelivered)
@@ -62,9 +64,14 @@ def mount_pages(api: FastAPI, auth: PageAuth, visitors: Visitors) -> ASGIApp:
         language="en-GB",  # of NiceGUI; texts of the page: service/page/texts
         tailwind=False,
         binding_refresh_interval=None,
+        reconnect_timeout=RECONNECT_S,
         show_welcome_message=False,
     )
     return ApiOrPages(api, SecurityHeaders(PageRateLimit(pages, visitors)))
+
+
+def _texts() -> Response:
+    return Response(script(), media_type="text/javascript", headers={"Cache-Control": "public, max-age=31536000"})
 
 
 def _add_public_pages(auth: PageAuth, undelivered: Undelivered) -> None:

@@ -212,5 +212,5 @@ def test_a_damaged_memory_is_mended_in_one_command(tmp_path: Path) -> None:
     memory.write_bytes(b"")
     made = alarmcast("admin", "broker-repair", folder)
     assert made.returncode == 0, made.stderr
-    assert f"The damaged memory is in {memory}.damaged-" in made.stdout
+    assert f"The damaged file is kept as {memory}.damaged-" in made.stdout
     assert "alarmcast admin machine rotate" in made.stdout

@@ -80,7 +80,7 @@ def test_users_and_keys_are_made_changed_and_removed_by_command(plant: Plant) ->
         assert (board.session.me().name, board.session.me().sites) == ("key andon", ["padova"])
         assert "andon" in plant.admin("key", "list").stdout
         assert key.stdout.strip() not in plant.admin("key", "list").stdout
-        assert plant.admin("key", "revoke", "1", "--reason", "lost").stdout == "Key 1 is void.\n"
+        assert plant.admin("key", "revoke", "1", "--reason", "lost").stdout == "Key 1 is revoked.\n"
         with pytest.raises(NotSignedIn):
             board.session.me()
 

@@ -49,6 +49,7 @@ def resident(plant: Plant) -> int:
     return int(psutil.Process(plant.service.running.pid).memory_info().rss)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
 def test_a_flood_that_cannot_be_stored_neither_fills_the_memory_nor_keeps_others_out(
     plant: Plant, tmp_path: Path, version: str
@@ -69,7 +70,9 @@ def test_a_flood_that_cannot_be_stored_neither_fills_the_memory_nor_keeps_others
         assert grown < 80 << 20, f"95 MB were sent, and the service grew by {grown >> 20} MB"
         write_alarms(log, 5, 5)
         assert "flood" in plant.api.health.status().warnings["flood"]
-    wait_until(lambda: plant.spooled(CALM) == 0 and len(plant.stored(CALM)) == 10, "the calm one gets through")
+    wait_until(
+        lambda: plant.spooled(CALM) == 0 and len(plant.stored(CALM)) == 10, "the calm one gets through", 120
+    )
 
 
 def test_messages_that_the_broker_drops_are_noticed_and_sent_again(plant: Plant, tmp_path: Path) -> None:

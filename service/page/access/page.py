@@ -32,7 +32,7 @@ async def access(context: PageContext) -> bool:
             with html.nav(**{"aria-label": text("access.jump")}).classes("ac-jump small"):
                 for anchor, name in _parts(context).items():
                     html.a(name, href=f"#{anchor}")
-        _Page(context)
+        _AccessPage(context)
     return True
 
 
@@ -53,7 +53,7 @@ def _denied(context: PageContext) -> None:
             html.a(text("access.denied.fleet"), href="/").classes("ac-button")
 
 
-class _Page:
+class _AccessPage:
     """One open page; refreshed now and then and after every action."""
 
     def __init__(self, context: PageContext) -> None:

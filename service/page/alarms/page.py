@@ -36,7 +36,7 @@ async def alarms(context: PageContext, query: Mapping[str, str]) -> None:
             machines = (await context.client.machines.list()).machines
             place.clear()
             if machines:
-                await _Page(context, View.of(query), machines).draw()
+                await _AlarmsPage(context, View.of(query), machines).draw()
             else:
                 empty_state(
                     text("alarms.no_machines.title"), text("alarms.no_machines.help"), code="alarmcast demo"
@@ -46,7 +46,7 @@ async def alarms(context: PageContext, query: Mapping[str, str]) -> None:
     ui.timer(0.0, fill, once=True)
 
 
-class _Page:
+class _AlarmsPage:
     """One open page and its selected view."""
 
     def __init__(self, context: PageContext, view: View, machines: list[MachineView]) -> None:

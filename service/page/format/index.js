@@ -2,11 +2,10 @@
 // Times are plant time with its zone; UTC is shown on hover.
 const formats = new Map();
 const zoneNames = new Map();
-let texts = null;
 
-// Returns a text by its key, with {names} filled in; the texts are in the head of the page.
+// Returns a text by its key, with {names} filled in; service/page/texts serves them as a script of their own.
 export function text(key, values = {}) {
-  texts ??= JSON.parse(document.getElementById("alarmcast-texts").textContent);
+  const texts = window.alarmcastTexts;
   const chosen = values.count === 1 && `${key}.one` in texts ? `${key}.one` : key;
   if (!(chosen in texts)) throw new Error(`There is no text ${key}.`);
   return texts[chosen].replace(/\{(\w+)\}/g, (_, name) => values[name]);

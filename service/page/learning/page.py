@@ -44,7 +44,7 @@ async def learning(context: PageContext, *, site: str | None = None, machine: st
             with html.nav(**{"aria-label": text("learning.jump")}).classes("ac-jump small"):
                 for anchor, name in anchors.items():
                     html.a(name, href=f"#{anchor}")
-        _Page(context, site=site, machine=machine)
+        _LearningPage(context, site=site, machine=machine)
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def _part(anchor: str, title: str, note: str = "") -> Iterator[None]:
         yield
 
 
-class _Page:
+class _LearningPage:
     """One open page; each part is redrawn when its data changes."""
 
     def __init__(self, context: PageContext, *, site: str | None, machine: str | None) -> None:

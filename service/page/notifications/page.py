@@ -24,10 +24,10 @@ async def notifications(context: PageContext) -> None:
         with html.div().classes("ac-head"):
             html.h1(text("notifications.heading"))
         html.p(text("notifications.note")).classes("quiet")
-        _Page(context)
+        _NotificationsPage(context)
 
 
-class _Page:
+class _NotificationsPage:
     """One open page."""
 
     def __init__(self, context: PageContext) -> None:
