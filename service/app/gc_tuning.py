@@ -3,16 +3,21 @@
 import ctypes
 import gc
 
-_M_ARENA_MAX = -8  # of glibc's mallopt
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of glibc's mallopt
 _ARENAS = 2
+_MMAP_FROM = 1 << 20  # bytes; a larger array is mapped by itself and goes back to the system when it is freed
 _GENERATION_0_THRESHOLD = 50_000  # new objects; one commit makes a few thousand, nearly all short-lived
 
 
 def limit_heaps() -> None:
-    """Let all threads share two heaps; glibc keeps up to eight per core, and each never shrinks."""
+    """Let all threads share two heaps and keep large arrays out of them.
+
+    glibc keeps up to eight heaps per core, and after one large array was freed it takes the next from a heap.
+    """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, _ARENAS)
+        mallopt(_M_MMAP_THRESHOLD, _MMAP_FROM)
 
 
 def release_free_memory() -> None:

@@ -59,3 +59,33 @@ print(before - rss())
 def test_freed_memory_below_a_used_piece_goes_back_to_the_system() -> None:
     done = subprocess.run([sys.executable, "-c", _FRAGMENTED], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 100_000_000
+
+
+_LARGE_ARRAYS = """
+import ctypes, sys
+from service.app.gc_tuning import limit_heaps
+if sys.argv[1] == "limited":
+    limit_heaps()
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+def rss():
+    return int(open("/proc/self/statm").read().split()[1]) << 12
+libc.free(libc.malloc(30 << 20))  # from now on glibc takes smaller arrays from a heap
+before = rss()
+array = libc.malloc(20 << 20)
+ctypes.memset(array, 1, 20 << 20)
+kept = libc.malloc(100_000)  # above it: the heap cannot shrink from its end
+libc.free(array)
+print(rss() - before)
+"""
+
+
+def test_a_large_array_goes_back_to_the_system_when_it_is_freed() -> None:
+    def growth(how: str) -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", _LARGE_ARRAYS, how], capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    assert growth("limited") < 5 << 20 < growth("free")
