@@ -46,7 +46,7 @@ def _errors(service: "Service") -> dict[str, str | None]:
         errors["broker_thread"] = None if service.ingest.mqtt.is_alive else "the network thread has ended"
     if ProcessRole.INGEST in service.roles:
         ingester = service.ingest.ingester
-        errors["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
+        errors["ingest"] = ingester.last_error or (None if ingester.is_alive else "the ingester has ended")
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
         errors["forecasts"] = service.forecasts.thread.error
     if ProcessRole.WORKER in service.roles:
@@ -199,7 +199,7 @@ def _database_error(service: "Service") -> str | None:
 def _model(service: "Service") -> tuple[str | None, str | None]:
     champion = service.forecasts.service.champion
     try:
-        return champion.current().version.name, champion.complaint
+        return champion.current().version.name, champion.last_error
     except NoChampion:  # not an error: a new installation has no model yet
         return None, None
     except Unavailable as error:

@@ -103,7 +103,7 @@ class Service:
 
     @property
     def key(self) -> str:
-        """The key of whoever runs this process; a running service leaves it in its data folder."""
+        """The token of the local admin; a running service writes it to its data folder."""
         return str(self.auth.local)
 
     def is_leader(self) -> bool:
@@ -128,7 +128,7 @@ class Service:
         return RequestMiddleware(mount_pages(self.app, reception, visitors), self.http_metrics)
 
     def internal_client(self, key: str, address: str) -> AsyncClient:
-        """Return a client that asks the app in this process as whoever has the key, from where they are."""
+        """Return a client of the app in this process, with a key and the address of the visitor."""
         return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app, client=(address, 0)))
 
     def _build_maintenance(self) -> MaintenanceThread:
@@ -153,7 +153,7 @@ class Service:
         if ProcessRole.INGEST in self.roles:
             self.ingest.ingester.start(self.ingest.mqtt)
         self.ingest.mqtt.start()
-        if self.stores.database.is_sqlite:  # nobody else can be at work here
+        if self.stores.database.is_sqlite:  # no other process uses the database
             self.stores.jobs.recover()
             self.backups.begin()
             self.learning.history.sweep()
@@ -184,7 +184,7 @@ class Service:
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
-        config = server_config(self.asgi_app(), self.settings)  # first: whoever works beside it would slow it down
+        config = server_config(self.asgi_app(), self.settings)  # first: threads would slow it down
         config.timeout_graceful_shutdown = 5
         freeze()
         self.start()
@@ -210,7 +210,7 @@ class Service:
         self.machines.silence.refresh(self.clock.now())
 
     def _delete_stale_files(self) -> None:
-        """Delete from this host's folder what nobody needs: let go by another host, or left by who was killed."""
+        """Delete stale files of this host: weights of deleted versions, and files of killed processes."""
         old = (wall_now() - _STALE_FILE_AGE).timestamp()
         self.stores.versions.clear_folder(older_than=old)
         self.learning.worker.sweep(older_than=old)

@@ -81,7 +81,7 @@ class TrainingWorker(BackgroundThread):
                 had_job = self.work()
                 if not had_job:
                     self.process_pool.tick()
-                self.complaint = None
+                self.last_error = None
             except Exception as error:  # noqa: BLE001 - recorded, and tried again
                 self._record_error(error)
             if not had_job and not self._stopping.is_set():
