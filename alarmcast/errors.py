@@ -1,7 +1,7 @@
 """What can go wrong with a call, drawn once; a problem (RFC 9457) becomes the error of its status.
 
 AlarmcastError
-├── Unreachable      nobody answered, or the answer broke off
+├── Unreachable      no answer, or the answer broke off
 ├── Unreadable       it was answered, but not in the shapes that this client knows
 └── ApiError         the service said no: status, title, detail and errors say what and why
     ├── NotSignedIn  the key or session is not known           401
@@ -29,7 +29,7 @@ class AlarmcastError(Exception):
 
 
 class Unreachable(AlarmcastError):
-    """Nobody answered, or the answer broke off; its cause is what httpx says."""
+    """No answer, or the answer broke off; its cause is what httpx says."""
 
 
 class InvalidResponse(AlarmcastError):
@@ -100,14 +100,14 @@ _BY_STATUS = {
 def error_from_response(response: httpx.Response) -> ApiError:
     """Return the error that an answer describes, also where something in between answered in its own words."""
     try:
-        told = Problem.model_validate_json(response.content)
+        problem = Problem.model_validate_json(response.content)
     except ValidationError:
         status, path = response.status_code, response.request.url.path
         detail = f"The service answered {status}."
-        told = Problem(title=response.reason_phrase, status=status, detail=detail, instance=path)
+        problem = Problem(title=response.reason_phrase, status=status, detail=detail, instance=path)
     after = response.headers.get("retry-after", "")
     kind = _BY_STATUS.get(response.status_code, ApiError)
-    return kind(told, retry_after=float(after) if after.isdecimal() else None)
+    return kind(problem, retry_after=float(after) if after.isdecimal() else None)
 
 
 def validation_error(error: ValueError, path: str) -> Rejected:

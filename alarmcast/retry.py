@@ -29,5 +29,5 @@ class RetryState:
         self.made += 1
         if not self.repeatable or self.made > self.patience.retries:
             raise failure
-        told = failure.retry_after if isinstance(failure, Unavailable) else None
-        return min(0.5 * 2**self.made if told is None else told, self.patience.longest_wait)
+        requested = failure.retry_after if isinstance(failure, Unavailable) else None
+        return min(0.5 * 2**self.made if requested is None else requested, self.patience.longest_wait)

@@ -10,10 +10,10 @@ _PIECE = 1 << 20
 
 
 class Upload:
-    """Bytes of a path, an open file or memory; ``told`` hears how many have gone."""
+    """Bytes of a path, an open file or memory; ``on_progress`` gets the number sent so far."""
 
-    def __init__(self, source: Path | BinaryIO | bytes, told: Callable[[int], None] | None = None) -> None:
-        self._source, self._told = source, told
+    def __init__(self, source: Path | BinaryIO | bytes, on_progress: Callable[[int], None] | None = None) -> None:
+        self._source, self._on_progress = source, on_progress
 
     def __iter__(self) -> Iterator[bytes]:
         sent = 0
@@ -21,8 +21,8 @@ class Upload:
             while piece := file.read(_PIECE):
                 yield piece
                 sent += len(piece)
-                if self._told is not None:
-                    self._told(sent)
+                if self._on_progress is not None:
+                    self._on_progress(sent)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self:

@@ -71,7 +71,7 @@ def main() -> None:
             training=preset.training,
             store=asked.out / fingerprint(data, cut, plan, preset, preset.training),
             clock=time.perf_counter,
-            told=lambda *_: None,
+            on_progress=lambda *_: None,
         )
         laid.add_row(name, *_shown(compared.rows[-1]))
     Console().print(laid)

@@ -52,7 +52,7 @@ def listening(port: int, topics: str) -> Iterator[Listener]:
     """Listen to topics until done."""
     subscribed: list[object] = []
     client = mqtt.Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
-    client.on_subscribe = lambda *told: subscribed.append(told)
+    client.on_subscribe = lambda *details: subscribed.append(details)
     listener = Listener(client)
     client.connect(HOST, port)
     client.subscribe(topics, qos=1)

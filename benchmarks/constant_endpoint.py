@@ -25,7 +25,7 @@ PATH = "/benchmark/constant/{size}"
 
 
 def main() -> None:
-    """Serve until told to end."""
+    """Serve until stopped."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--data-dir", type=Path, required=True)
     for name in ("--port", "--limit-port", "--broker-port"):

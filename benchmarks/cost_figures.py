@@ -1,4 +1,4 @@
-"""What one more machine and one more event cost, told apart by a spell with many more events."""
+"""What one more machine and one more event cost, separated by a spell with many more events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Enrolment: machines learned one after the other through the real API, and what it costs whom.
 
 A service on an empty database, its plant clock at the end of the log. Each machine is enrolled, its history
-loaded and learned before the next one comes. All the while somebody asks for a forecast, so that the time of
+loaded and learned before the next one comes. Meanwhile a client requests forecasts, so that the time of
 an answer during training stands beside the same when the service is idle.
 """
 

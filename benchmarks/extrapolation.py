@@ -80,7 +80,7 @@ def needed(result: Mapping[str, Any]) -> str:
 
 
 def messages_a_second(result: Mapping[str, Any]) -> float:
-    """Return the most messages a second that one process took while nobody looked on and acks came in time."""
+    """Return the most messages a second that one process took without pages open, while acks came in time."""
     kept_up = [one for one in result["spells"] if not one["wall"] and one["rest_ms"]["fleet p50"] is None]
     return max(float(one["acked"] + one["states"]) for one in kept_up)
 

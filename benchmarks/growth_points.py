@@ -47,7 +47,7 @@ def serving_point(plant: Plant) -> dict[str, Figures]:
 
 
 def _one_forecast(run: Running) -> Figures:
-    """Return the milliseconds of a forecast as of an hour ago, which nobody keeps, beside those of no answer."""
+    """Return the milliseconds of a forecast as of an hour ago, which is not cached, beside those of no answer."""
     chance, ids = random.Random(3), run.host.plant.ids  # noqa: S311 - a load, no secret
     at = (run.clock.now() - timedelta(hours=1)).isoformat()
     headers = {"Authorization": f"Bearer {run.asked.key}"}
@@ -67,7 +67,7 @@ def _one_forecast(run: Running) -> Figures:
 
 
 def _refresh(run: Running) -> float:
-    """Return the seconds from a moment of the grid until every machine's forecast is told, after the first."""
+    """Return the seconds from a moment of the grid until all forecasts are published, after the first."""
     patience = 60 + 2 * _REFRESHES * run.clock.wall_seconds(GRID)
     wait_until(lambda: len(run.watch.refreshed()) > _REFRESHES, "the grid was refreshed a few times", patience)
     delays = run.watch.refreshed()

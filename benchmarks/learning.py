@@ -4,7 +4,7 @@ And a forecast over REST while that goes on: against the same when the service i
 year of simulated alarms each, enrolled one after the other through the real API; the first, which there is nothing
 to replay for, is not counted. Whole is everything after the upload of the past: noticing that there is enough of
 it, the process that trains, its windows, training, the memory, everybody's exams, the gate, the commit. The
-steps are those of the very same learning. Meanwhile, and for as long before, somebody asks for a forecast. The
+steps are those of the very same learning. Meanwhile, and for as long before, a client requests forecasts. The
 share that the gate let serve stands beside it.
 """
 

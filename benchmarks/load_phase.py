@@ -14,14 +14,14 @@ import numpy as np
 
 from benchmarks.observers import Answers, GridWatch, asking, watching
 from benchmarks.servers import REPOSITORY, Serving, alarmcast, wait_until
-from benchmarks.simulated_fleet import Orders, Told
+from benchmarks.simulated_fleet import FleetReport, Orders
 from benchmarks.synthetic_plant import SITES, Plant
-from benchmarks.usage import Taken, child_named, taken, told
+from benchmarks.usage import Taken, child_named, counters, taken
 from wire.clock import PlantClock
 
 _HMIS = 20
 _GATHER, _WARM_UP, SECONDS, _DRAIN = 2.0, 3.0, 14.0, 15.0  # seconds
-_FIRST_REFRESH = 300.0  # seconds in which a service that has just started must have told every forecast
+_FIRST_REFRESH = 300.0  # seconds in which a service that has just started must have published every forecast
 _CALM, _CALM_AFTER = 0.5, 120.0  # cores, and seconds after which it is measured however busy it is
 _EVERYTHING = "service"
 _STORED = ("stored", "late", "flagged")
@@ -155,7 +155,7 @@ class Plan:
     alarms_a_day: float
     hurry: float = 1.0
     seconds: float = SECONDS
-    page: bool = False  # whether somebody looks at the fleet's page meanwhile
+    page: bool = False  # whether the fleet page is open meanwhile
     until: Callable[[], object] = lambda: False  # it ends as soon as this holds
 
 
@@ -165,15 +165,15 @@ def measure(run: Running, plan: Plan, *, first_seq: int) -> Spell:
     crowds = _crowds(run, plan, first_seq, begin)
     try:
         _sleep_until(begin + _WARM_UP)
-        figures, counting = told(run.services.values()), time.time()
+        figures, counting = counters(run.services.values()), time.time()
         before, since = run.taken(), time.time()
         with asking(run.asked, run.host.plant.ids, page=plan.page) as answers:
             while time.time() < since + plan.seconds and not plan.until():
                 time.sleep(min(0.2, max(0.0, since + plan.seconds - time.time())))
         after, took = run.taken(), time.time() - since
-        counted = _difference(told(run.services.values()), figures)
+        counted = _difference(counters(run.services.values()), figures)
         counting = time.time() - counting  # longer than the spell: with many machines metrics take a while to tell
-        spoken = _hushed(crowds)
+        spoken = _stopped(crowds)
     finally:
         for crowd in crowds:
             crowd.kill()
@@ -234,15 +234,15 @@ def _crowds(run: Running, plan: Plan, first_seq: int, begin: float) -> list[subp
     return started
 
 
-def _hushed(crowds: list[subprocess.Popen[str]]) -> list[Told]:
-    """Let all of them stop at once, and return what they have to tell once they have heard the last acks."""
+def _stopped(crowds: list[subprocess.Popen[str]]) -> list[FleetReport]:
+    """Stop all simulated fleets at once, and return their reports after the last acks."""
     for crowd in crowds:
         if crowd.stdin:
             crowd.stdin.close()
-    return [Told(**json.loads(crowd.stdout.read())) for crowd in crowds if crowd.stdout]
+    return [FleetReport(**json.loads(crowd.stdout.read())) for crowd in crowds if crowd.stdout]
 
 
-def _lags(spoken: list[Told], first: float, last: float) -> list[float]:
+def _lags(spoken: list[FleetReport], first: float, last: float) -> list[float]:
     """Return the lags of what was sent between two moments, in seconds since the crowd began."""
     return [lag for one in spoken for at, lag in one.lags if first <= at < last]
 

@@ -1,4 +1,4 @@
-"""Who looks on while a fleet speaks: somebody at a page, and a few HMIs that wait for forecasts."""
+"""Clients during a load phase: one open page, and a few HMIs that wait for forecasts."""
 
 import json
 import random

@@ -14,7 +14,7 @@ _CLEAN_SESSION, _NO_KEEPALIVE = b"\x02", b"\x00\x00"
 
 
 class Message(NamedTuple):
-    """What a PUBLISH brings; ``id`` is None at QoS 0, where nobody waits for an answer."""
+    """What a PUBLISH brings; ``id`` is None at QoS 0, where no answer is expected."""
 
     topic: str
     id: int | None

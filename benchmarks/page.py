@@ -2,7 +2,7 @@
 
 50 fleet pages with their live connections, and none, take turns while events keep arriving over MQTT and one
 client asks for forecasts as fast as it can. Then a real Chromium opens the page of 500 machines; the time is
-until cards are there and a search has been answered, and the bytes are what the page is told afterwards.
+until cards are there and a search has been answered, and the bytes are what the page receives afterwards.
 """
 
 import json
@@ -52,7 +52,7 @@ def measure(rounds: int) -> list[Figure]:
 
 
 def _cost_of_pages(rounds: int) -> list[Figure]:
-    alone, beside, told = [], [], []
+    alone, beside, received = [], [], []
     with TemporaryDirectory() as folder, mosquitto() as broker:
         data_dir = Path(folder)
         _fill(data_dir, _MACHINES)
@@ -61,7 +61,7 @@ def _cost_of_pages(rounds: int) -> list[Figure]:
                 alone.append(_asked(service))
                 with _pages(service.port, data_dir) as pages:
                     beside.append(_asked(service))
-                told.append(pages.bytes / _PAGES / max(pages.seconds, 1e-9))
+                received.append(pages.bytes / _PAGES / max(pages.seconds, 1e-9))
     return [
         Figure(
             f"forecasts over REST beside {_PAGES} open pages",
@@ -70,7 +70,7 @@ def _cost_of_pages(rounds: int) -> list[Figure]:
             alone,
             beside,
             0.8,
-            beside={"bytes/s told to a page": told},
+            beside={"bytes/s sent to a page": received},
         )
     ]
 
@@ -139,7 +139,7 @@ def _in_chromium(address: str, token: str) -> tuple[float, float, float]:
 
 
 def _session(port: int, data_dir: Path) -> str:
-    """Return the token of somebody who has just signed in."""
+    """Return the token of a new session."""
     address, name, password = f"http://{HOST}:{port}", f"viewer-{uuid4().hex[:8]}", uuid4().hex
     with alarmcast_client.Client(address, key=(data_dir / "admin.token").read_text().strip()) as local:
         local.users.add(name, password=password)
@@ -149,7 +149,7 @@ def _session(port: int, data_dir: Path) -> str:
 
 @dataclass
 class _Open:
-    """Pages that were open, and what they were told."""
+    """Pages that were open, and what they received."""
 
     bytes: int = 0
     seconds: float = 0.0

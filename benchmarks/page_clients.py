@@ -1,7 +1,7 @@
 """So many open fleet pages without a browser: each asks for the page and keeps its live connection, as a tab does.
 
 Run by ``benchmarks.page`` as a process of its own: it says ``open`` on a line when all are there, and when its
-input is closed how many messages and bytes they were told, as JSON.
+input is closed how many messages and bytes they received, as JSON.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _CLIENT_ID = re.compile(r"['\"]client_id['\"]\s*:\s*['\"]([0-9a-f-]{36})['\"]")
 
 
 @dataclass
-class Told:
+class Received:
     """What the open pages were sent."""
 
     messages: int = 0
@@ -32,7 +32,7 @@ class Told:
         self.bytes += len(json.dumps(message))
 
 
-async def _open(address: str, token: str, told: Told) -> socketio.AsyncClient:
+async def _open(address: str, token: str, received: Received) -> socketio.AsyncClient:
     async with httpx.AsyncClient(timeout=60, cookies={SESSION_COOKIE: token}) as http:
         page = (await http.get(address)).text
     found = _CLIENT_ID.search(page)
@@ -48,19 +48,19 @@ async def _open(address: str, token: str, told: Told) -> socketio.AsyncClient:
     }
     viewer = socketio.AsyncClient(reconnection=False)
     for name in ("update", "run_javascript", "run_method"):
-        viewer.on(name, told)
+        viewer.on(name, received)
     words = "&".join(f"{name}={value}" for name, value in query.items())
     await viewer.connect(f"{address}?{words}", socketio_path="/_nicegui_ws/socket.io", transports=["websocket"])
     return viewer
 
 
 async def _watch(address: str, pages: int, token: str) -> None:
-    told = Told()
-    viewers = [await _open(address, token, told) for _ in range(pages)]
+    received = Received()
+    viewers = [await _open(address, token, received) for _ in range(pages)]
     print("open", flush=True)
-    told.messages = told.bytes = 0  # what an opening costs is another figure
+    received.messages = received.bytes = 0  # what an opening costs is another figure
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    print(json.dumps({"messages": told.messages, "bytes": told.bytes}), flush=True)
+    print(json.dumps({"messages": received.messages, "bytes": received.bytes}), flush=True)
     for viewer in viewers:
         await viewer.disconnect()
 

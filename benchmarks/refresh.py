@@ -4,7 +4,8 @@ A thousand machines, each with thirty days of 95 alarms a day, as the simulated 
 product's: it reads each code's history of thirty days. Ours is what happens every fifteen minutes: the evidence
 of every machine is read, turned into features, forecast, put into words, stored durably, encoded, and handed to
 a real broker. The limit is a ``SELECT`` of the same windows by the driver and the network's forward pass over one
-batch of ready inputs. The first refresh of a day counts base rates over ninety days as well; it is told beside.
+batch of ready inputs. The first refresh of a day counts base rates over ninety days as well; it is reported
+separately.
 """
 
 import sqlite3

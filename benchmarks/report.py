@@ -19,7 +19,7 @@ class Figure:
     """One path beside its limit: medians over the rounds, in ``unit``.
 
     A rate must reach at least ``goal`` times its limit; a time or a size (``at_most``) may take no more. What was
-    measured ``beside`` it is told and held against nothing.
+    measured ``beside`` it is reported without a limit.
     """
 
     name: str

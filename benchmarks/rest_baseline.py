@@ -13,7 +13,7 @@ from benchmarks.servers import HOST
 
 
 def main(port: int, body: bytes) -> None:
-    """Serve until told to end."""
+    """Serve until stopped."""
     app = FastAPI()
 
     @app.get("/v1/machines/{site}/{machine}/forecast")

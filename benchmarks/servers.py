@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on just now."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -115,7 +115,7 @@ def alarmcast(
 
 
 def _says_ready(port: int) -> bool:
-    """Ask without a client that reads certificates first: a start is not to wait for whoever watches it."""
+    """Ask without a client that reads certificates first: so that the check does not delay the start."""
     connection = HTTPConnection(HOST, port, timeout=10)
     try:
         connection.request("GET", "/readyz")
@@ -125,6 +125,6 @@ def _says_ready(port: int) -> bool:
 
 
 def listens(port: int) -> bool:
-    """Say whether somebody listens on a port."""
+    """Return whether a port accepts connections."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0

@@ -71,7 +71,7 @@ class Orders:
 
 
 @dataclass
-class Told:
+class FleetReport:
     """What became of the orders; ``lags`` are pairs of seconds, since the beginning and until the ack.
 
     ``behind`` is how late the crowd itself was at most: more than a blink, and it was the crowd that was slow.
@@ -110,10 +110,10 @@ class Crowd:
         self._under_way: dict[tuple[int, int], _Sent] = {}  # the one sent longest ago comes first
         self._reader, self._message_id = packets.Reader(), 0
         self._pace = orders.speed * orders.hurry
-        self.told = Told()
+        self.report = FleetReport()
 
     def run(self) -> None:
-        """Speak until told to stop, then wait for the last acks."""
+        """Publish until stopped, then wait for the last acks."""
         warm = self._orders.begin + self._orders.warm_up
         due = heapq.merge(self._events(), self._states(), key=itemgetter(0))
         at, speak = next(due)
@@ -122,7 +122,7 @@ class Crowd:
             out = bytearray()
             while at <= now:
                 if at >= warm:
-                    self.told.behind = max(self.told.behind, now - at)
+                    self.report.behind = max(self.report.behind, now - at)
                 out += speak(now)
                 at, speak = next(due)
             out += self._overdue(now)
@@ -132,9 +132,9 @@ class Crowd:
         while self._under_way and time.time() < end + self._orders.drain:
             self._connection.sendall(self._overdue(time.time()))
             self._listen(_PULSE)
-        self.told.unacked = len(self._under_way)
-        self.told.seconds = end - self._orders.begin
-        self.told.cpu_seconds = time.process_time()
+        self.report.unacked = len(self._under_way)
+        self.report.seconds = end - self._orders.begin
+        self.report.cpu_seconds = time.process_time()
 
     def _events(self) -> Iterator[tuple[float, Speak]]:
         """Yield when the next machine raises an alarm: any of them, after any time, so many a day on average."""
@@ -161,12 +161,12 @@ class Crowd:
         payload = encode(EventBatch(epoch=self._epochs[place], events=[event]))
         sent = _Sent(now, now, topic(self._machines[place], Channel.EVENTS), payload)
         self._under_way[place, seq] = sent
-        self.told.offered += 1
+        self.report.offered += 1
         return packets.publish(sent.packet_topic, payload, self._next_id())
 
     def _state(self, _now: float) -> bytes:
-        place = self.told.states % len(self._machines)
-        self.told.states += 1
+        place = self.report.states % len(self._machines)
+        self.report.states += 1
         state = AgentState(
             online=True, agent="crowd", epoch=self._epochs[place], spooled=0, skew_ms=0, at=self._clock.now()
         )
@@ -184,7 +184,7 @@ class Crowd:
             del self._under_way[key]
             sent.last = now
             self._under_way[key] = sent
-            self.told.resent += 1
+            self.report.resent += 1
             out += packets.publish(sent.packet_topic, sent.payload, self._next_id())
         return out
 
@@ -197,11 +197,11 @@ class Crowd:
         now, answers = time.time(), bytearray()
         for kind, body in self._reader.packets(received):
             if kind & 0xF0 == packets.PUBLISH:
-                heard = packets.message(kind, body)
-                answers += packets.puback(heard.id) if heard.id else b""
-                place = self._places.get(heard.topic)
+                message = packets.message(kind, body)
+                answers += packets.puback(message.id) if message.id else b""
+                place = self._places.get(message.topic)
                 if place is not None:
-                    self._acked(place, decode(Ack, heard.payload), now)
+                    self._acked(place, decode(Ack, message.payload), now)
         self._connection.sendall(answers)
 
     def _acked(self, place: int, ack: Ack, now: float) -> None:
@@ -211,14 +211,16 @@ class Crowd:
             for seq in range(first, last + 1):
                 sent = self._under_way.pop((place, seq), None)
                 if sent:
-                    self.told.lags.append((round(sent.first - self._orders.begin, 4), round(now - sent.first, 5)))
+                    self.report.lags.append(
+                        (round(sent.first - self._orders.begin, 4), round(now - sent.first, 5))
+                    )
 
     def _next_id(self) -> int:
         self._message_id = self._message_id % packets.MESSAGE_IDS + 1
         return self._message_id
 
 
-def speak(orders: Orders) -> Told:
+def speak(orders: Orders) -> FleetReport:
     """Connect, listen where the machines' agents would, and carry out the orders."""
     filters = [f"{PREFIX}/{site}/+/{channel.value}" for site in orders.sites for channel in _HEARD]
     with socket.create_connection((HOST, orders.port), timeout=30) as connection:
@@ -227,7 +229,7 @@ def speak(orders: Orders) -> Told:
         crowd = Crowd(orders, connection)
         time.sleep(max(0.0, orders.begin - time.time()))
         crowd.run()
-    return crowd.told
+    return crowd.report
 
 
 def main(written: str) -> None:

@@ -156,7 +156,7 @@ def model(entries: list[CatalogueEntry]) -> Forecaster:
 
 
 def _figures(spec: WindowSpec, history: HistorySpec) -> int:
-    """Return how many figures describe a code and its machine: those of one that was never heard."""
+    """Return how many figures describe a code and its machine: of a machine without events."""
     at = np.array([to_us(datetime(2026, 1, 1, tzinfo=UTC))], dtype=np.int64)
     nothing = AlarmSeries.from_alarms([])
     past = QueryPoints(at, since=int(at[0]), horizon=spec.horizon, spec=history)

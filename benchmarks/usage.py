@@ -51,7 +51,7 @@ def database_server(database: Database) -> int | None:
     return psutil.Process(backend).ppid() if psutil.pid_exists(backend) else None
 
 
-def told(services: Iterable[Serving]) -> Counter[str]:
+def counters(services: Iterable[Serving]) -> Counter[str]:
     """Return what services tell Prometheus, added up, by name and labels."""
     sums: Counter[str] = Counter()
     for service in services:

@@ -6,8 +6,8 @@ import sys
 
 def main() -> None:
     """Run the command line."""
-    # One thread for numpy's arithmetic, unless told otherwise: at our sizes a second one gains nothing, and where
-    # somebody else has the other core, the first waits for it. To be said before numpy is loaded.
+    # One thread for numpy's arithmetic, unless set otherwise: at our sizes a second one gains nothing, and waits
+    # if the other core is busy. Must be set before numpy is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from service.cli import run  # noqa: PLC0415 - what it imports may be missing

@@ -6,7 +6,7 @@ ServiceError
 │   ├── Conflict         contradicts what is known already     409
 │   ├── Gone             the machine has been retired          410
 │   ├── TooLarge         more than may be sent at once         413
-│   ├── NotSignedIn      nobody whom the service knows         401
+│   ├── NotSignedIn      no valid credentials                   401
 │   └── Forbidden        known, but not allowed to do this     403
 ├── Unavailable          try again later                       503 / retry
 │   ├── NoChampion       no model has been learned yet         503
@@ -119,7 +119,7 @@ class DatabaseDamaged(Unavailable):
 
 
 class DatabaseInUse(ServiceError):
-    """Another process writes to the SQLite file; ``url`` is where its API listens, if it told.
+    """Another process writes to the SQLite file; ``url`` is the address of its API, if known.
 
     ``certificate`` is the file of the certificate that it shows there, where it speaks TLS.
     """

@@ -48,7 +48,7 @@ def document() -> dict[str, Any]:
             "messages": {name: {"$ref": f"#/components/messages/{name}"}},
         }
         operations[f"{sender}-sends-{channel.value}"] = {
-            # AsyncAPI is told from the service's side: it receives what the agent sends.
+            # AsyncAPI takes the view of the service: it receives what the agent sends.
             "action": "send" if sender == "service" else "receive",
             "channel": {"$ref": f"#/channels/{channel.value}"},
             "summary": summary,

@@ -1,6 +1,6 @@
 """The plant clock: the time that machines, windows and horizons live in, agreed on by both sides.
 
-Real time unless told otherwise. A demo or a replay gives agents and service the same origin and speed,
+Real time by default. A demo or a replay gives agents and service the same origin and speed,
 so that a week of alarms passes in minutes and every rule about time still means what it says.
 """
 

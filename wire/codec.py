@@ -51,7 +51,7 @@ def encode(model: BaseModel) -> bytes:
 def exceeds_limit(payload: bytes) -> bool:
     """Say whether a payload is larger than the contract allows.
 
-    It must not be queued: a broker disconnects whoever sends a packet above its limit, and a client sends an
+    It must not be queued: a broker disconnects a client that sends a packet above its limit, and a client sends an
     unconfirmed QoS 1 message again after every reconnect.
     """
     return len(payload) > MAX_BYTES

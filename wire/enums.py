@@ -1,4 +1,4 @@
-"""The words in which states are told: the API, the store and the flows use the same."""
+"""States as the API, the database and the code name them."""
 
 from enum import StrEnum
 
@@ -6,8 +6,8 @@ from enum import StrEnum
 class MachineState(StrEnum):
     """How far a machine is on the way to a model that knows it; until it is live the fleet's model serves it."""
 
-    REGISTERED = "registered"  # nothing has been heard of it yet
-    COLLECTING = "collecting"  # heard, but not yet for long enough to learn from
+    REGISTERED = "registered"  # no event yet
+    COLLECTING = "collecting"  # observed, but not yet for long enough to learn from
     LEARNING = "learning"
     LIVE = "live"
     FAILED = "failed"  # with a reason; the fleet's model serves it, if there is one
@@ -32,7 +32,7 @@ class JobKind(StrEnum):
 class JobState(StrEnum):
     """How far a job is."""
 
-    COLLECTING = "collecting"  # waits until the machine has been heard for long enough
+    COLLECTING = "collecting"  # waits until the machine has been observed for long enough
     QUEUED = "queued"
     RUNNING = "running"
     PROMOTED = "promoted"  # the new version serves
@@ -60,13 +60,13 @@ class Grouping(StrEnum):
 
 
 class ConnectionStatus(StrEnum):
-    """Whether a machine can be heard, from its agent and from its own rhythm."""
+    """Connection status of a machine, from its agent and its usual alarm rate."""
 
-    ONLINE = "online"  # its agent is there and was heard lately
+    ONLINE = "online"  # its agent is online and was seen lately
     SILENT = "silent"  # its agent is well, but its alarms have stopped against its rhythm
-    STALE = "stale"  # its agent says it is there, but was not heard for longer than it may
+    STALE = "stale"  # its agent was online, but has sent nothing for too long
     OFFLINE = "offline"  # its agent, or the agent's will, said so
-    NEVER = "never"  # it was never heard
+    NEVER = "never"  # its agent was never seen
 
 
 class StreamKind(StrEnum):
@@ -140,7 +140,7 @@ class DeliveryState(StrEnum):
 
 
 class Role(StrEnum):
-    """What somebody may do, least first: look, run the plant, change who may."""
+    """Roles, least permissions first: read, operate, administer."""
 
     VIEWER = "viewer"  # looks
     OPERATOR = "operator"  # acknowledges, shelves, plans maintenance, replays
@@ -157,7 +157,7 @@ class PrincipalKind(StrEnum):
 
     SESSION = "session"  # a person who signed in
     KEY = "key"  # a program with an API key
-    LOCAL = "local"  # whoever can read the service's own folder
+    LOCAL = "local"  # a user who can read the service's data folder
     SYSTEM = "system"  # the service itself
 
 

@@ -73,7 +73,7 @@ class Forecast(WireModel):
     window_end: UtcDatetime
     horizon_end: UtcDatetime
     events_seen: int = Field(ge=0, description="Events in the evidence window.")
-    coverage: Share = Field(description="Share of the evidence window in which the machine was heard.")
+    coverage: Share = Field(description="Share of the evidence window in which the machine was observed.")
     model_version: str
     learned: bool = Field(
         default=True,

@@ -35,7 +35,7 @@ def take_secrets(
 ) -> dict[str, SecretFile]:
     """Return the secrets for which a file is given beside or instead of the value itself.
 
-    ``given`` holds settings by name, ``spelled`` how whoever gave them wrote them, for the sentence of an error.
+    ``given`` holds settings by name, ``spelled`` how they were written, for error messages.
     """
     spelling = spelled or {}
     found: dict[str, SecretFile] = {}

@@ -16,7 +16,7 @@ class Credentials(Resource[TransportT]):
 
     @operation("POST /v1/machines/{site}/{machine}/credentials/rotate", IssuedCredentials)
     def rotate(self, machine: MachineName) -> RequestSpec:
-        """Issue a new password, shown in this answer only, and throw out whoever is there with the old one."""
+        """Issue a new password, shown in this answer only, and disconnect clients with the old one."""
         return RequestSpec(at=path_params(machine))
 
     @operation("POST /v1/machines/{site}/{machine}/credentials/revoke", CredentialsView)

@@ -41,17 +41,17 @@ class Enrolment(Resource[TransportT]):
         name: str | None = None,
         serial: str | None = None,
         time_zone: str | None = None,
-        told: Callable[[int], None] | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> RequestSpec:
-        """Load a machine's past (timestamp,alarm,serial as CSV, gzipped or not); ``told`` hears the bytes sent.
+        """Load a machine's past (timestamp,alarm,serial as CSV, gzipped or not).
 
-        ``time_zone`` is that of timestamps that name none, the machine's unless given; a file with rows of several
-        machines needs the ``serial`` of this one.
+        ``on_progress`` gets the number of bytes sent. ``time_zone`` is that of timestamps without one;
+        the machine's by default. A file with rows of several machines needs the ``serial`` of this one.
         """
         called = name or (file.name if isinstance(file, Path) else None)
         params = {"name": called, "serial": serial, "time_zone": time_zone}
         return RequestSpec(
-            at=path_params(machine), params=params, content=Upload(file, told), media_type="text/csv"
+            at=path_params(machine), params=params, content=Upload(file, on_progress), media_type="text/csv"
         )
 
     @operation("GET /v1/machines/{site}/{machine}/history", HistoryUnderWay)

@@ -14,7 +14,7 @@ class Machines(Resource[TransportT]):
 
     @operation("GET /v1/machines", Fleet)
     def list(self, *, retired: bool = False) -> RequestSpec:
-        """Return all enrolled machines, with those that were let go if wanted, and who knocks."""
+        """Return all enrolled machines, with retired ones if wanted, and unregistered machines that publish."""
         return RequestSpec(params={"retired": retired})
 
     @operation("GET /v1/machines/{site}/{machine}", MachineView)

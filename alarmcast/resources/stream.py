@@ -8,14 +8,14 @@ from wire.enums import StreamKind
 from wire.forecasts import Forecast
 from wire.rest.stream import Missed, RaisedAlarm
 
-Told = Forecast | RaisedAlarm | Missed
-_TOLD: dict[str, type[Told]] = {"forecast": Forecast, "alarm": RaisedAlarm, "missed": Missed}
+StreamItem = Forecast | RaisedAlarm | Missed
+_ITEM_TYPES: dict[str, type[StreamItem]] = {"forecast": Forecast, "alarm": RaisedAlarm, "missed": Missed}
 
 
 class Stream(Resource[TransportT]):
     """``client.stream``."""
 
-    @events("/v1/stream", _TOLD, endless=True)
+    @events("/v1/stream", _ITEM_TYPES, endless=True)
     def events(
         self, *, site: str | None = None, machine: str | None = None, kinds: Collection[StreamKind] | None = None
     ) -> RequestSpec:
@@ -23,5 +23,5 @@ class Stream(Resource[TransportT]):
 
         It goes on until you close it. Where the service ends it, because it stops, ``Unreachable`` is raised.
         """
-        told = None if kinds is None else ",".join(kinds)
-        return RequestSpec(params={"site": site, "machine": machine, "kinds": told})
+        names = None if kinds is None else ",".join(kinds)
+        return RequestSpec(params={"site": site, "machine": machine, "kinds": names})

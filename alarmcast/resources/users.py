@@ -26,7 +26,7 @@ class Users(Resource[TransportT]):
         sites: Sequence[str] | None = None,
         password: str | None = None,
     ) -> RequestSpec:
-        """Let somebody sign in; without a password the answer has one that is told this once."""
+        """Add a user; without a password the answer has a temporary one, shown once."""
         return RequestSpec(body=UserCreate(name=name, role=role, sites=_listed(sites), password=password))
 
     @operation("PATCH /v1/users/{name}", UserView)
@@ -40,12 +40,12 @@ class Users(Resource[TransportT]):
 
     @operation("POST /v1/users/{name}/password", OneTimePassword)
     def reset_password(self, name: str) -> RequestSpec:
-        """Give a user a password that is told this once, and sign them out everywhere."""
+        """Give a user a temporary password, shown once, and end their sessions."""
         return RequestSpec(at={"name": name})
 
     @operation("DELETE /v1/users/{name}", type(None))
     def remove(self, name: str) -> RequestSpec:
-        """Let somebody sign in no more, and sign them out."""
+        """Disable a user, and end their sessions."""
         return RequestSpec(at={"name": name})
 
 

@@ -1,49 +1,35 @@
-"""The FastAPI app: routers by noun, one error format."""
+"""The FastAPI app: the routes of every feature, one error format."""
 
-from collections.abc import Callable
+import secrets
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from service import __version__
 from service.alarm_metrics.build import build_routers as alarm_metrics_routers
-from service.app import health_api as health
-from service.app import metrics_api as metrics
-from service.app.api_services import AppServices
+from service.app import health_api, metrics_api
 from service.auth import api as auth
-from service.auth.middleware import (
-    AuthConfig,
-    AuthMiddleware,
-    check_permissions_complete,
-    require_checked,
-    restrict,
-)
+from service.auth.middleware import AuthMiddleware, check_permissions_complete, require_checked, restrict
 from service.broker_access import api as credentials
 from service.forecasts import api as forecasts
 from service.forecasts import stream_api as stream
+from service.forecasts.fleet import FleetDependencies, FleetService
 from service.http import problems
 from service.http.permissions import document_rules
 from service.http.query_check import known_parameters
 from service.ingest import quarantine_api as quarantine
-from service.learning.build import learning_routers
+from service.ingest.build import time_policy
+from service.ingest.quarantine_replay import QuarantineReplay
 from service.machines import api as machines_api
+from service.machines.hourly_counts_store import HourlyCountStore
+from service.machines.site_filter import SiteFilteredMachines, SiteFilteredQuarantine, SiteFilteredSilence
+from wire.enums import ProcessRole
 
-RouterFactory = Callable[[AppServices], APIRouter]
-NOUNS: Final[tuple[RouterFactory, ...]] = (
-    lambda services: credentials.router(services.credentials),
-    lambda services: auth.session_router(services.sign_in),
-    lambda services: auth.users_router(services.people),
-    lambda services: auth.keys_router(services.people),
-    lambda services: auth.audit_router(services.audit),
-    health.router,
-    metrics.router,
-)
-VITALS: Final[tuple[RouterFactory, ...]] = (
-    health.router,
-    metrics.router,
-)  # of processes without the API
+if TYPE_CHECKING:
+    from service.app.service import Service
+
 _DESCRIPTION = """
 Which alarms will come in the next hours, for every machine of the fleet.
 
@@ -54,31 +40,10 @@ Every answer has an `X-Request-Id`, which the service's log names too; send one 
 """
 
 
-def _feature_routers(parts: AppServices) -> list[APIRouter]:
-    """Return the routes of the features that build themselves."""
-    machines, catalogue = parts.machines, parts.catalogue
-    stream_sources = stream.StreamSources(parts.streams, machines, parts.newest, catalogue)
-    return [
-        *machines_api.routers(machines, parts.log, catalogue, parts.silence),
-        *forecasts.routers(machines, parts.desk, parts.newest, parts.explanations, parts.fleet),
-        stream.router(stream_sources),
-        quarantine.router(parts.quarantine, parts.replay, parts.audit),
-        parts.scoring.router(machines, catalogue),
-        *alarm_metrics_routers(
-            parts.settings,
-            machines=machines,
-            events=parts.log,
-            catalogue=catalogue,
-            clock=parts.clock,
-            excluded_spans=parts.notifications.suppression.excluded_spans,
-            silent_machines=parts.silence.current,
-        ),
-        *parts.notifications.routers(machines, catalogue, parts.audit),
-    ]
-
-
-def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactory, ...] = NOUNS) -> FastAPI:
-    """Build the app with its routes and middleware."""
+def create_app(service: "Service") -> FastAPI:
+    """Build the app with its routes and middleware; without the API role it serves health and metrics only."""
+    config = service.auth.config
+    has_api = ProcessRole.API in service.roles
     # Offline: its documentation brings its own scripts, because a plant may have no internet.
     app = FastAPIOffline(
         title="Alarmcast",
@@ -89,18 +54,20 @@ def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactor
         generate_unique_id_function=lambda route: route.name,  # an operation is called as its function is
     )
     problems.install(app)
-    routers = [router(parts) for router in nouns]
-    if nouns is NOUNS:
-        routers += [*learning_routers(parts.learning), *_feature_routers(parts)]
-    if nouns is not NOUNS:
+    routers = [
+        health_api.router(service),
+        metrics_api.router(service.metrics),
+        *(_feature_routers(service) if has_api else ()),
+    ]
+    if not has_api:
         config = replace(config, table=restrict(app, routers, config.table))
     check_permissions_complete(app, routers, config.table)
     for router in routers:
         app.include_router(router)
-    if nouns is NOUNS:
+    if has_api:
         routes = (route for router in routers for route in router.routes)
-        asked = next(route for route in routes if getattr(route, "path", None) == forecasts.PATH)
-        app.add_middleware(forecasts.ForecastFastPath, newest=parts.newest, route=asked)
+        forecast = next(route for route in routes if getattr(route, "path", None) == forecasts.PATH)
+        app.add_middleware(forecasts.ForecastFastPath, newest=service.forecasts.cache, route=forecast)
     app.add_middleware(AuthMiddleware, config=config)
     documented = app.openapi
 
@@ -109,3 +76,56 @@ def create_app(parts: AppServices, config: AuthConfig, nouns: tuple[RouterFactor
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
     return app
+
+
+def _feature_routers(service: "Service") -> list[APIRouter]:
+    """Return the routes of all features; machines, quarantine and silence are limited to the caller's sites."""
+    stores, catalogue = service.stores, service.stores.catalogue
+    machines = SiteFilteredMachines(stores.machines)
+    silence = SiteFilteredSilence(service.machines.silence, service.clock.now)
+    made = service.forecasts
+    return [
+        credentials.router(service.broker_access.credentials),
+        auth.session_router(service.auth.login),
+        auth.users_router(service.auth.users),
+        auth.keys_router(service.auth.users),
+        auth.audit_router(stores.audit),
+        *service.learning.routers(machines, catalogue, stores.audit, made.streams),
+        *machines_api.routers(machines, stores.events, catalogue, silence),
+        *forecasts.routers(machines, made.service, made.cache, made.explanations, _fleet(service)),
+        stream.router(stream.StreamSources(made.streams, machines, made.cache, catalogue)),
+        quarantine.router(*_quarantine(service), stores.audit),
+        service.scoring.router(machines, catalogue),
+        *alarm_metrics_routers(
+            service.settings,
+            machines=machines,
+            events=stores.events,
+            catalogue=catalogue,
+            clock=service.clock,
+            excluded_spans=service.notifications.suppression.excluded_spans,
+            silent_machines=silence.current,
+        ),
+        *service.notifications.routers(machines, catalogue, stores.audit),
+    ]
+
+
+def _quarantine(service: "Service") -> tuple[SiteFilteredQuarantine, QuarantineReplay]:
+    quarantine = SiteFilteredQuarantine(service.machines.quarantine)
+    policy = time_policy(service.settings)
+    events, cache = service.stores.events, service.machines.cache
+    return quarantine, QuarantineReplay(quarantine, events, cache, service.clock, policy, service.bus)
+
+
+def _fleet(service: "Service") -> FleetService:
+    dependencies = FleetDependencies(
+        machines=service.stores.machines,
+        strips=HourlyCountStore(service.stores.database),
+        catalogue=service.stores.catalogue,
+        champion=service.forecasts.service.champion,
+        newest=service.forecasts.cache,
+        silence=service.machines.silence,
+        clock=service.clock,
+        stale_after=service.settings.stale_after,
+        shelved=service.notifications.suppression.shelved,
+    )
+    return FleetService(dependencies, token=secrets.token_hex(4))

@@ -73,7 +73,7 @@ def _data_folder(folder: Path) -> Finding:
 
 
 def _holder(settings: Settings) -> DatabaseInUse | None:
-    """Return who uses the database in the data folder right now, if somebody does."""
+    """Return which process uses the database in the data folder, if any."""
     lock = settings.data_dir / "alarmcast.lock"
     if not lock.exists():
         return None
@@ -152,7 +152,7 @@ def _port(settings: Settings, holder: DatabaseInUse | None) -> Finding:
             "API", ok=False, message=f"no address is known for {settings.host}: {error}; correct --host"
         )
     if not is_loopback(settings.host):
-        words = f"{settings.host}:{settings.port} is free; whoever reaches this computer can reach it there"
+        words = f"{settings.host}:{settings.port} is free; every host in its network can reach it"
         return Finding("API", ok=None, message=words)
     return Finding("API", ok=True, message=f"{settings.host}:{settings.port} is free, for this computer only")
 

@@ -251,9 +251,9 @@ class Acceptor:
         return same + list(starting.values()).count(network) >= self.limits.most_per_address
 
     def _make_room(self, address: str) -> bool:
-        """End the connection that has waited longest for a request, where there is one; say whether there was.
+        """Close the connection that has been idle longest; return whether there was one.
 
-        Only one of the same address, unless there is no room for anybody: so half requests keep nobody out.
+        Only one of the same network, unless all places are taken: slow requests must not block others.
         """
         network = None if len(self.open) >= self.limits.most else network_of(address)
         idle: list[tuple[float, TimedHttp]] = []

@@ -27,7 +27,7 @@ _MISSING = {
 def health_of(service: "Service", can_see: Callable[[str], bool]) -> Health:
     """Return errors and warnings; warnings name only machines of visible sites."""
     version, model_error = _model(service)
-    errors = {**_errors(service), **service.company.errors, "database": _database_error(service)}
+    errors = {**_errors(service), **service.cluster.errors, "database": _database_error(service)}
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
         errors["model"] = model_error
     return Health(
@@ -40,17 +40,17 @@ def health_of(service: "Service", can_see: Callable[[str], bool]) -> Health:
 
 
 def _errors(service: "Service") -> dict[str, str | None]:
-    errors = {"maintenance": service.housekeeping.error}
+    errors = {"maintenance": service.maintenance.error}
     if service.roles & {ProcessRole.INGEST, ProcessRole.WORKER}:  # not needed for the API alone
         errors["broker"] = service.ingest.mqtt.error
         errors["broker_thread"] = None if service.ingest.mqtt.is_alive else "the network thread has ended"
     if ProcessRole.INGEST in service.roles:
         ingester = service.ingest.ingester
-        errors["ingest"] = ingester.complaint or (None if ingester.is_alive else "the ingester has ended")
+        errors["ingest"] = ingester.last_error or (None if ingester.is_alive else "the ingester has ended")
     if service.roles & {ProcessRole.API, ProcessRole.WORKER}:
         errors["forecasts"] = service.forecasts.thread.error
     if ProcessRole.WORKER in service.roles:
-        errors["learning"] = service.worker.error
+        errors["learning"] = service.learning.worker.error
         errors["scoring"] = service.scoring.thread.error
         errors["notifications"] = service.notifications.thread.error
         errors["deliveries"] = service.notifications.sender.error
@@ -63,7 +63,7 @@ def _counts(service: "Service") -> dict[str, int]:
         **service.ingest.ingester.counts,
         "forecasts_stored": service.forecasts.thread.made,
         "forecasts_scored": service.scoring.thread.scored,
-        "events_deleted": service.housekeeping.forgotten,
+        "events_deleted": service.maintenance.forgotten,
         "notifications_opened": service.notifications.service.opened,
         "notifications_delivered": service.notifications.sender.delivered,
         "rejected": sum(service.ingest.ingester.rejected.values()),
@@ -138,7 +138,7 @@ def _cluster_warnings(service: "Service") -> dict[str, str]:
     if service.stores.database.is_sqlite or ProcessRole.API not in service.roles:
         return {}
     try:
-        present = service.company.processes()
+        present = service.cluster.processes()
     except Unavailable:
         return {}  # reported as an error of the database
     warnings: dict[str, str] = {}
@@ -159,30 +159,33 @@ def _listed(errors: Mapping[str, str]) -> str:
 
 
 def _credential_error(service: "Service") -> str | None:
-    desk = service.credentials
-    if service.settings.broker_dynamic_security is DynamicSecurity.ON and desk.auth_state is BrokerAuthState.OFF:
-        return f"broker_dynamic_security is on, but {desk.unavailable_reason}"
-    return service.reconciler.error if service.ingest.mqtt.connected else None
+    credentials = service.broker_access.credentials
+    if (
+        service.settings.broker_dynamic_security is DynamicSecurity.ON
+        and credentials.auth_state is BrokerAuthState.OFF
+    ):
+        return f"broker_dynamic_security is on, but {credentials.unavailable_reason}"
+    return service.broker_access.reconciler.error if service.ingest.mqtt.connected else None
 
 
 def _credential_warnings(service: "Service", can_see: Callable[[str], bool]) -> dict[str, str]:
     warnings: dict[str, str] = {}
-    desk = service.credentials
-    if desk.auth_state is BrokerAuthState.OFF:
+    credentials = service.broker_access.credentials
+    if credentials.auth_state is BrokerAuthState.OFF:
         warnings["broker_open"] = (
             f"The MQTT broker accepts unauthenticated clients, as far as this service can tell: "
-            f"{desk.unavailable_reason}. Enable authentication with: alarmcast admin broker-init"
+            f"{credentials.unavailable_reason}. Enable authentication with: alarmcast admin broker-init"
         )
-    if desk.foreign is not None:
-        warnings["broker_foreign"] = desk.foreign
-    locked_out = [machine for machine in desk.locked_out if can_see(machine.site)]
+    if credentials.foreign is not None:
+        warnings["broker_foreign"] = credentials.foreign
+    locked_out = [machine for machine in credentials.locked_out if can_see(machine.site)]
     if locked_out:
         names = ", ".join(str(machine) for machine in locked_out[:10])
         warnings["locked_out"] = (
             f"The broker rejects {len(locked_out)} machines: {names}. It has lost their passwords or disabled "
             "them; issue new ones: alarmcast admin machine rotate SITE/MACHINE"
         )
-    return warnings | service.expiry.warnings()
+    return warnings | service.certificates.warnings()
 
 
 def _database_error(service: "Service") -> str | None:
@@ -196,7 +199,7 @@ def _database_error(service: "Service") -> str | None:
 def _model(service: "Service") -> tuple[str | None, str | None]:
     champion = service.forecasts.service.champion
     try:
-        return champion.current().version.name, champion.complaint
+        return champion.current().version.name, champion.last_error
     except NoChampion:  # not an error: a new installation has no model yet
         return None, None
     except Unavailable as error:

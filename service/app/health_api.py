@@ -1,13 +1,17 @@
 """Whether the process lives, whether it is ready, and what it has counted."""
 
+from typing import TYPE_CHECKING
+
 from fastapi import APIRouter, Response
 
-from service.app.api_services import AppServices
-from service.http.principal import current_user
+from service.http.principal import can_see, current_sites, current_user
 from wire.rest.health import Liveness, Readiness, Status
 
+if TYPE_CHECKING:
+    from service.app.service import Service
 
-def router(parts: AppServices) -> APIRouter:
+
+def router(service: "Service") -> APIRouter:
     """Return the routes of health."""
     routes = APIRouter(tags=["health"])
 
@@ -23,17 +27,17 @@ def router(parts: AppServices) -> APIRouter:
     )
     def check_readiness(response: Response) -> Readiness:
         """200 if events can be taken and forecasts given, otherwise 503; those who are known learn why."""
-        health = parts.health()
+        health = service.health(can_see)
         response.status_code = 200 if health.ready else 503
         return Readiness(ready=health.ready, errors=health.errors if current_user() else {})
 
     @routes.get("/v1/status")
     def get_status() -> Status:
         """The plant's time, the model that serves, what has been counted since the start, and how each part is."""
-        health = parts.health()
+        health = service.health(can_see)
         return Status(
-            **dict(parts.condition()),
-            plant_time=parts.clock.now(),
+            **dict(service.status.read(current_sites())),
+            plant_time=service.clock.now(),
             model_version=health.model_version,
             ready=health.ready,
             errors=health.errors,

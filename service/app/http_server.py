@@ -38,7 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def require_tls(settings: Settings) -> None:
-    """Refuse to send passwords and keys over a network that anybody may listen to, unless told to."""
+    """Refuse to send passwords and keys unencrypted over a network, unless the settings allow it."""
     if settings.tls_cert is not None or settings.allow_plain_http or is_loopback(settings.host):
         return
     raise InputRejected(
@@ -62,7 +62,7 @@ def is_loopback(host: str) -> bool:
 
 
 def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
-    """Return how the server listens; where a request is from is only told by proxies that are trusted."""
+    """Return uvicorn's configuration; only trusted proxies may set the client address."""
     proxies = trusted_proxies(settings)
     return uvicorn.Config(
         app,
@@ -118,9 +118,9 @@ class Server(uvicorn.Server):
         self.acceptor: Acceptor | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start as uvicorn does, but accept connections here: only whoever accepts them can count them."""
+        """Start as uvicorn does, but accept connections here, so that they can be counted."""
         listeners = sockets or []
-        for listener in listeners:  # first: whoever sees that it has started must be able to connect
+        for listener in listeners:  # first: clients may connect once it has started
             listener.listen(self.config.backlog)
         await super().startup(sockets=[])
         if not self.should_exit:

@@ -1,8 +1,7 @@
-"""The log: one line for each thing that happened, whoever says it, and nothing in it that is secret.
+"""The log: one line per event, without secrets.
 
-Our own modules and every library speak to the standard library's logging; here is the only place that decides
-how it is written. Whatever comes from outside (topics, paths, names, answers) is data: in JSON it is escaped, in
-text its control characters are, so nobody can write a line of the log but us.
+Our modules and all libraries use the standard library's logging; only this module formats it. Values from outside
+(topics, paths, names, answers) are escaped, in JSON and in text, so that they cannot forge a line.
 """
 
 import json

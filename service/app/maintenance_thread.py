@@ -46,8 +46,8 @@ class MaintenanceThread(BackgroundThread):
                         self._trusted(self._clock.now()), self._yield_to_others
                     )
                     forget_at = time.monotonic() + _FORGET_EVERY
-                self.complaint = None
-            except Exception as error:  # noqa: BLE001 - told, and tried again
+                self.last_error = None
+            except Exception as error:  # noqa: BLE001 - recorded, and tried again
                 self._record_error(error)
             self._stopping.wait(_LOOK_EVERY)
 

@@ -5,31 +5,25 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from service import __version__
-from service.app.stores import Stores
-from service.app.warnings import BackupWatch
 from service.errors import NoChampion, Unavailable
-from service.forecasts.cache import ForecastCache
-from service.forecasts.champion import ChampionCache
-from service.forecasts.service import ForecastService
 from service.forecasts.version import Version
 from service.http.health import Health
 from service.http.histogram import Counted
-from service.http.request_metrics import HttpMetrics
-from service.ingest.thread import Ingester
-from service.machines.silence import SilenceDetector
+from service.learning.enrolment_service import wall_now
 from service.notifications.store import DeliveryStore, WebhookStore
-from service.settings import Settings
-from wire.clock import PlantClock
 from wire.enums import JobState, MachineState
 from wire.forecasts import ForecastStatus
 from wire.rest.health import SystemStatus
+
+if TYPE_CHECKING:
+    from service.app.service import Service
 
 T = TypeVar("T")
 _PREFIX = "alarmcast_"
@@ -46,21 +40,7 @@ class Metrics(Collector):
     Labels are few and fixed: never a machine, an alarm code or a path that a client sent.
     """
 
-    settings: Settings
-    stores: Stores
-    clock: PlantClock
-    wall: Callable[[], datetime]
-    health: Callable[[], Health]
-    condition: Callable[[], SystemStatus]
-    ingester: Ingester
-    desk: ForecastService
-    newest: ForecastCache
-    champion: ChampionCache
-    silence: SilenceDetector
-    traffic: HttpMetrics
-    attempts: Callable[[], Mapping[str, int]]  # webhook delivery attempts by result
-    backups: BackupWatch
-    certificates: Callable[[], Mapping[str, datetime]] = dict  # expiry by use
+    service: "Service"
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
@@ -70,18 +50,18 @@ class Metrics(Collector):
         return generate_latest(registry)
 
     def collect(self) -> Iterator[Metric]:
-        health, condition = self.health(), self.condition()
-        yield from self._service(health, condition)
+        health, status = self.service.health(), self.service.status.read()
+        yield from self._service(health, status)
         yield from self._web()
-        yield from self._ingest(health.counts, condition)
-        yield from self._broker(condition)
-        yield from self._fleet(condition)
+        yield from self._ingest(health.counts, status)
+        yield from self._broker(status)
+        yield from self._fleet(status)
         yield from self._forecasts(health.counts)
         yield from self._learning()
         yield from self._notifications(health.counts)
-        yield from self._store(health.counts, condition)
+        yield from self._store(health.counts, status)
 
-    def _service(self, health: Health, condition: SystemStatus) -> Iterator[Metric]:
+    def _service(self, health: Health, status: SystemStatus) -> Iterator[Metric]:
         build = {(__version__, platform.python_version()): 1}
         yield _gauge("build_info", "Running version.", build, "version", "python")
         yield _gauge("ready", "Whether the service is ready, as reported by /readyz.", health.ready)
@@ -90,24 +70,24 @@ class Metrics(Collector):
         yield _gauge("component_error", meaning, components, "component")
         warnings = dict.fromkeys(health.warnings, 1)
         yield _gauge("warning", "Active warnings; /v1/status gives the reasons.", warnings, "kind")
-        ends = {use: (end - self.wall()).total_seconds() for use, end in self.certificates().items()}
+        ends = {use: (end - wall_now()).total_seconds() for use, end in self.service.certificates.ends().items()}
         yield _gauge("certificate_expiry_seconds", "Time until a certificate expires.", ends, "use")
-        yield _gauge("streams_open", "Open server-sent event streams.", condition.streams)
-        yield _gauge("pages_open", "Pages open in browsers.", self.traffic.pages)
+        yield _gauge("streams_open", "Open server-sent event streams.", status.streams)
+        yield _gauge("pages_open", "Pages open in browsers.", self.service.http_metrics.pages)
 
     def _web(self) -> Iterator[Metric]:
-        answers = dict(self.traffic.answers)
+        answers = dict(self.service.http_metrics.answers)
         meaning = "Responses by route and status class."
         yield _counter("http_requests", meaning, answers, "method", "route", "status")
         taken: dict[tuple[str, ...], Counted] = {
-            named: one.read() for named, one in list(self.traffic.seconds.items())
+            named: one.read() for named, one in list(self.service.http_metrics.seconds.items())
         }
         yield _histogram(
             "http_request_duration_seconds", "Time to the start of the response.", taken, "method", "route"
         )
 
-    def _ingest(self, counts: Mapping[str, int], condition: SystemStatus) -> Iterator[Metric]:
-        stored, lags, backfilled, late = self.ingester.pace.totals()
+    def _ingest(self, counts: Mapping[str, int], status: SystemStatus) -> Iterator[Metric]:
+        stored, lags, backfilled, late = self.service.ingest.ingester.pace.totals()
         believed = lags.all + backfilled
         refused = {
             name.removeprefix(_QUARANTINED): n for name, n in counts.items() if name.startswith(_QUARANTINED)
@@ -127,7 +107,7 @@ class Metrics(Collector):
             "result",
         )
         yield _counter("quarantined", "Items quarantined since the start, by reason.", refused, "reason")
-        quarantine = condition.quarantine
+        quarantine = status.quarantine
         held = {one.reason: one.items for one in quarantine.reasons} if quarantine else None
         yield _gauge("quarantine_items", "Items in the quarantine, by reason.", held, "reason")
         meaning = "Events of a backlog or an old log, raised before their agent's connection began."
@@ -144,15 +124,17 @@ class Metrics(Collector):
         yield _counter(
             "ingest_batch_failures", "Commits that failed with an internal error.", counts.get("failed_batches", 0)
         )
-        waiting, size = self.ingester.waiting
+        waiting, size = self.service.ingest.ingester.waiting
         yield _gauge("inbox_messages", "Messages waiting for a commit.", waiting)
         yield _gauge("inbox_bytes", "Bytes of the messages waiting for a commit.", size)
         yield _gauge(
-            "inbox_limit_bytes", "Limit of bytes waiting for a commit.", self.settings.ingest_inbox_mb << 20
+            "inbox_limit_bytes",
+            "Limit of bytes waiting for a commit.",
+            self.service.settings.ingest_inbox_mb << 20,
         )
 
-    def _broker(self, condition: SystemStatus) -> Iterator[Metric]:
-        broker = condition.broker
+    def _broker(self, status: SystemStatus) -> Iterator[Metric]:
+        broker = status.broker
         yield _gauge("broker_connected", "Whether the service is connected to the broker.", broker.connected)
         yield _counter(
             "broker_dropped_messages", "Messages dropped by the broker since its start.", broker.dropped
@@ -160,8 +142,8 @@ class Metrics(Collector):
         yield _gauge("broker_queued_messages", "Messages in the broker's store.", broker.queued)
         yield _gauge("broker_clients", "Clients connected to the broker.", broker.clients)
 
-    def _fleet(self, condition: SystemStatus) -> Iterator[Metric]:
-        agents = condition.agents
+    def _fleet(self, status: SystemStatus) -> Iterator[Metric]:
+        agents = status.agents
         names = ("online", "stale", "offline", "never")
         statuses = {name: int(getattr(agents, name)) for name in names} if agents else None
         yield _gauge("agents", "Machines by connection status of their agent.", statuses, "status")
@@ -172,13 +154,15 @@ class Metrics(Collector):
         yield _gauge("agent_clock_skew_seconds", "Largest clock offset of any agent.", skew)
         skipped = agents.skipped if agents else None
         yield _gauge("skipped_rows", "Source rows that agents could not parse.", skipped)
-        machines = _or_none(lambda: self.stores.machines.all(retired=True))
+        machines = _or_none(lambda: self.service.stores.machines.all(retired=True))
         states = None if machines is None else _each(MachineState, Counter(one.state for one in machines))
         yield _gauge("machines", "Machines by learning state.", states, "state")
         yield _gauge(
-            "machines_silent", "Machines that have sent no alarms for unusually long.", len(self.silence.silent)
+            "machines_silent",
+            "Machines that have sent no alarms for unusually long.",
+            len(self.service.machines.silence.silent),
         )
-        duplicates = self.ingester.twins.recent(self.clock.now())
+        duplicates = self.service.ingest.ingester.twins.recent(self.service.clock.now())
         yield _gauge(
             "machines_with_duplicate_agents", "Machines with two agents that replace each other.", len(duplicates)
         )
@@ -186,52 +170,57 @@ class Metrics(Collector):
     def _forecasts(self, counts: Mapping[str, int]) -> Iterator[Metric]:
         yield _counter("forecasts_stored", "Forecasts stored on the grid.", counts["forecasts_stored"])
         yield _counter("forecasts_scored", "Forecasts that were scored.", counts["forecasts_scored"])
-        machines = _or_none(self.stores.machines.all)
-        kept = [one for machine in machines or () if (one := self.newest.get(machine.id))]
+        machines = _or_none(self.service.stores.machines.all)
+        kept = [one for machine in machines or () if (one := self.service.forecasts.cache.get(machine.id))]
         trust = Counter(one.forecast.status for one in kept)
         statuses = None if machines is None else _each(ForecastStatus, trust)
         yield _gauge("forecasts", "Newest forecasts by status.", statuses, "status")
         meaning = "Duration of one run over all machines that need a new forecast."
-        yield _histogram("forecast_duration_seconds", meaning, {(): self.desk.durations.read()})
+        yield _histogram(
+            "forecast_duration_seconds", meaning, {(): self.service.forecasts.service.durations.read()}
+        )
 
     def _learning(self) -> Iterator[Metric]:
         version = self._version()
         yield _gauge("model_info", "Active model, if any.", {version.name: 1} if version else None, "version")
         learned = len(version.learned) if version else None
         yield _gauge("model_machines", "Machines that the active model was trained on.", learned)
-        figures = (_or_none(lambda: self.stores.exams.means(version.id)) if version else None) or {}
+        figures = (_or_none(lambda: self.service.stores.exams.means(version.id)) if version else None) or {}
         for name in _SCORES:
             meaning = (
                 f"Mean {name.replace('_', ' ')} of the active model over the newest holdout set of every machine."
             )
             yield _gauge(f"model_{name}", meaning, figures.get(name))
-        jobs = _or_none(self.stores.jobs.counts)
+        jobs = _or_none(self.service.stores.jobs.counts)
         states = None if jobs is None else _each(JobState, jobs)
         yield _gauge("training_jobs", "Training jobs by state.", states, "state")
 
     def _notifications(self, counts: Mapping[str, int]) -> Iterator[Metric]:
         yield _counter("notifications_opened", "Notifications opened.", counts["notifications_opened"])
-        yield _counter("webhook_deliveries", "Webhook delivery attempts.", self.attempts(), "result")
-        waiting = _or_none(DeliveryStore(self.stores.database).backlog)
+        sender = self.service.notifications.sender
+        attempts = {"delivered": sender.delivered, "failed": sender.failed}
+        yield _counter("webhook_deliveries", "Webhook delivery attempts.", attempts, "result")
+        waiting = _or_none(DeliveryStore(self.service.stores.database).backlog)
         number, age = (None, None) if waiting is None else (waiting.number, self._age(waiting.since))
         yield _gauge("webhook_deliveries_pending", "Webhook deliveries not finished yet.", number)
         yield _gauge("webhook_oldest_pending_seconds", "Age of the oldest pending webhook delivery.", age)
-        webhooks = _or_none(WebhookStore(self.stores.database).all)
+        webhooks = _or_none(WebhookStore(self.service.stores.database).all)
         enabled = sum(one.enabled for one in webhooks or ())
         states = None if webhooks is None else {"enabled": enabled, "disabled": len(webhooks) - enabled}
         yield _gauge("webhooks", "Webhooks by state.", states, "state")
 
-    def _store(self, counts: Mapping[str, int], condition: SystemStatus) -> Iterator[Metric]:
-        size = condition.database.size_bytes if condition.database else None
+    def _store(self, counts: Mapping[str, int], status: SystemStatus) -> Iterator[Metric]:
+        size = status.database.size_bytes if status.database else None
         yield _gauge("database_size_bytes", "Disk space used by the database.", size)
-        free, total = (condition.disk.free_bytes, condition.disk.total_bytes) if condition.disk else (None, None)
+        free, total = (status.disk.free_bytes, status.disk.total_bytes) if status.disk else (None, None)
         yield _gauge("disk_free_bytes", "Free space on the disk of the data folder.", free)
         yield _gauge("disk_size_bytes", "Size of the disk of the data folder.", total)
         yield _counter("events_deleted", "Events deleted by retention.", counts["events_deleted"])
         yield from self._backups()
 
     def _backups(self) -> Iterator[Metric]:
-        known, record, most = self.backups.applies, self.backups.record, self.backups.max_age
+        backups = self.service.backups
+        known, record, most = backups.applies, backups.record, backups.max_age
         at = record.made_at.timestamp() if record.made_at else 0
         meaning = "Time of the last backup, 0 if none; only for backups made by Alarmcast."
         yield _gauge("last_backup_timestamp_seconds", meaning, at if known else None)
@@ -240,11 +229,11 @@ class Metrics(Collector):
         yield _gauge("backup_max_age_seconds", meaning, (most.total_seconds() if most else 0) if known else None)
 
     def _age(self, since: datetime | None) -> float:
-        return max(0.0, (self.wall() - since).total_seconds()) if since else 0.0
+        return max(0.0, (wall_now() - since).total_seconds()) if since else 0.0
 
     def _version(self) -> Version | None:
         try:
-            return self.champion.current().version
+            return self.service.forecasts.service.champion.current().version
         except (NoChampion, Unavailable):
             return None
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from service.app.api_services import AppServices
+from service.app.metrics import Metrics
 
 MEDIA_TYPE = "text/plain; version=0.0.4"
 _EXAMPLE = (
@@ -20,7 +20,7 @@ class MetricsResponse(Response):
     media_type = MEDIA_TYPE
 
 
-def router(parts: AppServices) -> APIRouter:
+def router(metrics: Metrics) -> APIRouter:
     """Return the route of metrics."""
     routes = APIRouter(tags=["health"])
 
@@ -34,6 +34,6 @@ def router(parts: AppServices) -> APIRouter:
 
         `deploy/prometheus` has alerts on them, `deploy/grafana` dashboards. Machines and codes are never labels.
         """
-        return MetricsResponse(parts.metrics())
+        return MetricsResponse(metrics.text())
 
     return routes

@@ -9,8 +9,7 @@ import httpx
 from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
-from service.app.api import NOUNS, VITALS, create_app
-from service.app.api_services import parts_of
+from service.app.api import create_app
 from service.app.configuration import plant_clock
 from service.app.connection_limits import ConnectionLimits
 from service.app.gc_tuning import freeze, limit_heaps, release_free_memory
@@ -23,13 +22,12 @@ from service.app.stores import Stores
 from service.app.warnings import BackupWatch, CertificateExpiry
 from service.auth.build import AuthServices
 from service.broker_access import build as broker_access
-from service.broker_access.thread import Reconciler
 from service.forecasts import build as forecasts
 from service.http.health import Health
 from service.http.rate_limit import network_of
 from service.http.request_metrics import HttpMetrics, RequestMiddleware
 from service.ingest import build as ingest
-from service.learning.build import build_learning
+from service.learning import build as learning
 from service.learning.enrolment_service import wall_now
 from service.machines import build as machines
 from service.messaging.background import BackgroundThread
@@ -51,29 +49,27 @@ class Service:
     def __init__(self, settings: Settings, stores: Stores) -> None:
         self.settings, self.stores = settings, stores
         self.roles = settings.process_roles
-        self.clock = plant_clock(settings)
-        self.bus = ChangeBus()
-        self.auth = AuthServices(settings, stores.database, self.clock, self.bus)
+        self.clock, self.bus = plant_clock(settings), ChangeBus()
         process = process_info(settings, wall_now())
+        self.cluster: SingleProcess = (
+            SingleProcess()
+            if stores.database.is_sqlite
+            else PostgresCluster(process, stores.database, self.bus, self._report)
+        )
+        self.auth = AuthServices(settings, stores.database, self.clock, self.bus)
         self.machines = machines.build(
             settings, stores.database, machines=stores.machines, events=stores.events, bus=self.bus
         )
         self.ingest = ingest.build(
-            settings,
-            machines=self.machines.cache,
-            events=stores.events,
-            clock=self.clock,
-            bus=self.bus,
-            process_name=process.name,
+            settings, self.machines.cache, stores.events, clock=self.clock, bus=self.bus, process_name=process.name
         )
+        mqtt, source = self.ingest.mqtt, (stores.machines, stores.events)
         self.forecasts = forecasts.build(
             settings,
-            forecasts.ForecastSources(
-                stores.machines, stores.events, stores.catalogue, stores.versions, stores.forecasts
-            ),
+            forecasts.ForecastSources(*source, stores.catalogue, stores.versions, stores.forecasts),
             clock=self.clock,
             bus=self.bus,
-            mqtt=self.ingest.mqtt,
+            mqtt=mqtt,
             is_leader=self.is_leader,
         )
         self.notifications = notifications.build(
@@ -85,103 +81,39 @@ class Service:
             wall=wall_now,
             bus=self.bus,
         )
-        self.credentials = broker_access.build(settings, stores.machines, self.clock)
-        self.reconciler = Reconciler(
-            self.credentials, connections=lambda: self.ingest.mqtt.connect_count, is_leader=self.is_leader
-        )
-        self.expiry = CertificateExpiry(settings, broker=lambda: self.ingest.mqtt.certificate_ends, now=wall_now)
-        self.backups = BackupWatch(settings, now=wall_now)
-        learning = build_learning(
+        self.broker_access = broker_access.build(settings, stores.machines, self.clock, mqtt, self.is_leader)
+        self.learning = learning.build(
             settings,
-            stores.database,
             stores.versions,
             self.clock,
-            time_policy=ingest.time_policy(settings),
             publisher=self.forecasts.publisher,
-            credentials=self.credentials,
+            credentials=self.broker_access.credentials,
             bus=self.bus,
             is_leader=self.is_leader,
             on_version_committed=self._after_learning,
         )
-        self.enrolment, self.history = learning.enrolment, learning.history
-        self.job_watch, self.worker = learning.job_watch, learning.worker
-        self.housekeeping = MaintenanceThread(
-            own=[
-                *([self._look_for_silence] if ProcessRole.API in self.roles else []),
-                self._delete_stale_files,
-                stores.database.truncate_wal,
-                release_free_memory,
-                lambda: self.machines.clock_check.look(self.clock.now()),
-            ],
-            shared=[self.enrolment.queue_refreshes],
-            retention=self.machines.retention,
-            clock=self.clock,
-            leads=self.is_leader,
-            trusted=self.machines.clock_check.trusted,
-        )
         self.scoring = scoring.build(
-            settings,
-            machines=stores.machines,
-            events=stores.events,
-            versions=stores.versions,
-            outcomes=stores.outcomes,
-            clock=self.clock,
-            is_leader=self.is_leader,
+            settings, *source, stores.versions, stores.outcomes, clock=self.clock, is_leader=self.is_leader
         )
-        self.company: SingleProcess = (
-            SingleProcess()
-            if stores.database.is_sqlite
-            else PostgresCluster(process, stores.database, self.bus, self._report)
-        )
-        self.condition = StatusService(
-            settings=settings,
-            stores=stores,
-            clock=self.clock,
-            ingester=self.ingest.ingester,
-            link=self.ingest.mqtt,
-            watch=self.ingest.broker_stats,
-            streams=self.forecasts.streams,
-            quarantine=self.machines.quarantine,
-            present=self.company.processes,
-            guard=lambda: self.credentials.auth_state,
-        )
-        self.traffic = HttpMetrics()
-        self.metrics = Metrics(
-            settings=settings,
-            stores=stores,
-            clock=self.clock,
-            wall=wall_now,
-            health=self.health,
-            condition=self.condition.read,
-            ingester=self.ingest.ingester,
-            desk=self.forecasts.service,
-            newest=self.forecasts.cache,
-            champion=self.forecasts.service.champion,
-            silence=self.machines.silence,
-            traffic=self.traffic,
-            certificates=self.expiry.ends,
-            backups=self.backups,
-            attempts=lambda: {
-                "delivered": self.notifications.sender.delivered,
-                "failed": self.notifications.sender.failed,
-            },
-        )
-        nouns = NOUNS if ProcessRole.API in self.roles else VITALS
-        self.app = create_app(parts_of(self), self.auth.config, nouns)
+        self.certificates = CertificateExpiry(settings, broker=lambda: mqtt.certificate_ends, now=wall_now)
+        self.backups = BackupWatch(settings, now=wall_now)
+        self.maintenance = self._build_maintenance()
+        self.status, self.http_metrics, self.metrics = StatusService(self), HttpMetrics(), Metrics(self)
+        self.app = create_app(self)
 
     @property
     def key(self) -> str:
-        """The key of whoever runs this process; a running service leaves it in its data folder."""
+        """The token of the local admin; a running service writes it to its data folder."""
         return str(self.auth.local)
 
     def is_leader(self) -> bool:
         """Say whether this process does what is done once for all."""
-        return ProcessRole.WORKER in self.roles and self.company.is_holder(Lease.LEADER)
+        return ProcessRole.WORKER in self.roles and self.cluster.is_holder(Lease.LEADER)
 
     def asgi_app(self) -> ASGIApp:
         """Return the API with the operators' pages around it; once a process, because NiceGUI is one."""
         if ProcessRole.API not in self.roles:
-            return RequestMiddleware(self.app, self.traffic)
+            return RequestMiddleware(self.app, self.http_metrics)
         with gc_disabled():
             from service.page.mount import is_drawn, mount_pages  # noqa: PLC0415 - not all processes need pages
             from service.page.page_auth import PageAuth  # noqa: PLC0415
@@ -193,34 +125,50 @@ class Service:
         )
         charge, name = self.auth.config.charge_page, self.auth.config.page_visitor
         visitors = Visitors(charge, name, is_drawn, network_of)
-        return RequestMiddleware(mount_pages(self.app, reception, visitors), self.traffic)
+        return RequestMiddleware(mount_pages(self.app, reception, visitors), self.http_metrics)
 
     def internal_client(self, key: str, address: str) -> AsyncClient:
-        """Return a client that asks the app in this process as whoever has the key, from where they are."""
+        """Return a client of the app in this process, with a key and the address of the visitor."""
         return AsyncClient("http://here", key=key, transport=httpx.ASGITransport(self.app, client=(address, 0)))
+
+    def _build_maintenance(self) -> MaintenanceThread:
+        return MaintenanceThread(
+            own=[
+                *([self._look_for_silence] if ProcessRole.API in self.roles else []),
+                self._delete_stale_files,
+                self.stores.database.truncate_wal,
+                release_free_memory,
+                lambda: self.machines.clock_check.look(self.clock.now()),
+            ],
+            shared=[self.learning.enrolment.queue_refreshes],
+            retention=self.machines.retention,
+            clock=self.clock,
+            leads=self.is_leader,
+            trusted=self.machines.clock_check.trusted,
+        )
 
     def start(self) -> None:
         """Start what runs beside the web app, as the roles say."""
-        self.company.start()
+        self.cluster.start()
         if ProcessRole.INGEST in self.roles:
             self.ingest.ingester.start(self.ingest.mqtt)
         self.ingest.mqtt.start()
-        if self.stores.database.is_sqlite:  # nobody else can be at work here
+        if self.stores.database.is_sqlite:  # no other process uses the database
             self.stores.jobs.recover()
             self.backups.begin()
-            self.history.sweep()
-            self.worker.sweep()
+            self.learning.history.sweep()
+            self.learning.worker.sweep()
         for thread in self._threads():
             thread.start()
 
     def stop(self) -> None:
         """Stop taking messages, finish the batch at hand, end."""
-        self.history.stop()
+        self.learning.history.stop()
         for thread in self._threads():
             thread.stop()
         if ProcessRole.INGEST in self.roles:
             self.ingest.ingester.stop()
-        self.company.stop()
+        self.cluster.stop()
         self.ingest.mqtt.stop()
         self.auth.remove_local_token()
 
@@ -236,7 +184,7 @@ class Service:
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, lambda *_: None)
-        config = server_config(self.asgi_app(), self.settings)  # first: whoever works beside it would slow it down
+        config = server_config(self.asgi_app(), self.settings)  # first: threads would slow it down
         config.timeout_graceful_shutdown = 5
         freeze()
         self.start()
@@ -253,20 +201,20 @@ class Service:
     def _threads(self) -> list[BackgroundThread]:
         """Return the threads of this process's roles, in the order in which they are stopped."""
         api, worker = ProcessRole.API in self.roles, ProcessRole.WORKER in self.roles
-        learning: list[BackgroundThread] = [self.worker, self.scoring.thread] if worker else []
-        looking: list[BackgroundThread] = [self.housekeeping, *([self.forecasts.thread] if api or worker else [])]
+        training: list[BackgroundThread] = [self.learning.worker, self.scoring.thread] if worker else []
+        looking: list[BackgroundThread] = [self.maintenance, *([self.forecasts.thread] if api or worker else [])]
         sending: list[BackgroundThread] = [self.notifications.thread, self.notifications.sender] if worker else []
-        return [*learning, *looking, *sending, *([self.reconciler] if api or worker else [])]
+        return [*training, *looking, *sending, *([self.broker_access.reconciler] if api or worker else [])]
 
     def _look_for_silence(self) -> None:
         self.machines.silence.refresh(self.clock.now())
 
     def _delete_stale_files(self) -> None:
-        """Delete from this host's folder what nobody needs: let go by another host, or left by who was killed."""
+        """Delete stale files of this host: weights of deleted versions, and files of killed processes."""
         old = (wall_now() - _STALE_FILE_AGE).timestamp()
         self.stores.versions.clear_folder(older_than=old)
-        self.worker.sweep(older_than=old)
-        self.history.sweep(older_than=old)
+        self.learning.worker.sweep(older_than=old)
+        self.learning.history.sweep(older_than=old)
 
     def _report(self, turns: tuple[str, ...]) -> HealthReport:
         health = self.health()

@@ -6,23 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from service import __version__
-from service.app.stores import Stores
 from service.broker_access.models import BrokerAuthState
 from service.database.info import DatabaseInfo, DatabaseInfoReader
 from service.errors import Unavailable
-from service.forecasts.streams import StreamHub
 from service.http.principal import Sites
-from service.ingest.thread import Ingester
 from service.machines.models import connection_status
-from service.machines.quarantine_store import QuarantineStore
-from service.messaging.broker_stats import BrokerStats
-from service.messaging.mqtt_client import MqttClient
-from service.messaging.process import Process
-from service.settings import Settings
-from wire.clock import PlantClock
 from wire.enums import ConnectionStatus, JobState
 from wire.rest.health import (
     AgentTotals,
@@ -39,6 +30,9 @@ from wire.rest.health import (
 )
 from wire.rest.quarantine import ReasonView
 
+if TYPE_CHECKING:
+    from service.app.service import Service
+
 T = TypeVar("T")
 _CACHE_TTL_S = 1.0
 _MAX_CACHED = 100  # sets of sites
@@ -48,26 +42,13 @@ _MAX_CACHED = 100  # sets of sites
 class StatusService:
     """Reads the status of all components; values of the database are None while it is unavailable."""
 
-    settings: Settings
-    stores: Stores
-    clock: PlantClock
-    ingester: Ingester
-    link: MqttClient
-    watch: BrokerStats
-    streams: StreamHub
-    quarantine: QuarantineStore
-    present: Callable[[], list[Process]] = list  # processes that share the database
-    guard: Callable[[], BrokerAuthState] = lambda: BrokerAuthState.UNKNOWN
-    monotonic: Callable[[], float] = time.monotonic
-    _began: float = field(init=False)
-    _cache: dict[Sites, tuple[float, SystemStatus]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._began = self.monotonic()
+    service: "Service"
+    _started: float = field(init=False, default_factory=time.monotonic)
+    _cache: dict[Sites, tuple[float, SystemStatus]] = field(init=False, default_factory=dict)
 
     def read(self, sites: Sites = None) -> SystemStatus:
         """Return the status, cached for a second, with machines of the given sites only."""
-        now = self.monotonic()
+        now = time.monotonic()
         cached = self._cache.get(sites)
         if cached is None or now - cached[0] > _CACHE_TTL_S:
             cached = (now, self._read(now, sites))
@@ -77,15 +58,15 @@ class StatusService:
         return cached[1]
 
     def _read(self, now: float, sites: Sites) -> SystemStatus:
-        info = _or_none(DatabaseInfoReader(self.stores.database).read)
+        info = _or_none(DatabaseInfoReader(self.service.stores.database).read)
         processes = _or_none(self._processes)
         return SystemStatus(
-            uptime_seconds=round(now - self._began, 1),
+            uptime_seconds=round(now - self._started, 1),
             ingest=self._ingest(processes or []),
             broker=self._broker(),
             disk=self._disk(),
             versions=self._versions(info),
-            streams=self.streams.count,
+            streams=self.service.forecasts.streams.count,
             quarantine=_or_none(lambda: self._quarantine(sites)),
             agents=_or_none(lambda: self._agents(sites)),
             database=info
@@ -108,12 +89,12 @@ class StatusService:
                 leases=list(one.report.leases),
                 events_per_second=one.report.events_per_second,
             )
-            for one in self.present()
+            for one in self.service.cluster.processes()
         ]
 
     def _ingest(self, processes: list[ProcessView]) -> IngestView:
         """Return ingest rate and lag, summed over all processes."""
-        pace = self.ingester.pace
+        pace = self.service.ingest.ingester.pace
         lag = pace.lag()
         everywhere = [one.events_per_second for one in processes] or [pace.rate(60)]
         return IngestView(
@@ -126,14 +107,16 @@ class StatusService:
         )
 
     def _broker(self) -> BrokerView:
-        counts = self.watch.counts
+        settings, mqtt = self.service.settings, self.service.ingest.mqtt
+        counts = self.service.ingest.broker_stats.counts
+        auth_state = self.service.broker_access.credentials.auth_state
         return BrokerView(
-            connected=self.link.connected,
-            address=f"{self.settings.broker_host}:{self.settings.broker_port}",
-            tls=self.settings.broker_tls,
-            mqtt_version=self.settings.broker_mqtt_version.value,
-            error=self.link.error,
-            secured={BrokerAuthState.ON: True, BrokerAuthState.OFF: False}.get(self.guard()),
+            connected=mqtt.connected,
+            address=f"{settings.broker_host}:{settings.broker_port}",
+            tls=settings.broker_tls,
+            mqtt_version=settings.broker_mqtt_version.value,
+            error=mqtt.error,
+            secured={BrokerAuthState.ON: True, BrokerAuthState.OFF: False}.get(auth_state),
             dropped=counts.get("broker_dropped"),
             queued=counts.get("broker_queued"),
             clients=counts.get("broker_clients"),
@@ -141,7 +124,7 @@ class StatusService:
 
     def _disk(self) -> DiskView | None:
         try:
-            usage = shutil.disk_usage(self.settings.data_dir)
+            usage = shutil.disk_usage(self.service.settings.data_dir)
         except OSError:
             return None
         return DiskView(free_bytes=usage.free, total_bytes=usage.total)
@@ -151,19 +134,19 @@ class StatusService:
             "alarmcast": __version__,
             "python": platform.python_version(),
             **({info.kind: info.version} if info else {}),
-            "mqtt": self.settings.broker_mqtt_version.value,
+            "mqtt": self.service.settings.broker_mqtt_version.value,
             "paho": version("paho-mqtt"),
         }
 
     def _quarantine(self, sites: Sites) -> QuarantineTotals:
-        reasons = [ReasonView(**one._asdict()) for one in self.quarantine.reasons(sites=sites)]
+        reasons = [ReasonView(**one._asdict()) for one in self.service.machines.quarantine.reasons(sites=sites)]
         return QuarantineTotals(items=sum(one.items for one in reasons), reasons=reasons)
 
     def _agents(self, sites: Sites) -> AgentTotals:
-        known = [one for one in self.stores.machines.all() if sites is None or one.id.site in sites]
-        agents, now = self.stores.machines.agents(), self.clock.now()
+        known = [one for one in self.service.stores.machines.all() if sites is None or one.id.site in sites]
+        agents, now = self.service.stores.machines.agents(), self.service.clock.now()
         found = {one.id: agents.get(one.id) for one in known}
-        stale_after = self.settings.stale_after
+        stale_after = self.service.settings.stale_after
         states = [connection_status(agent, now, stale_after=stale_after) for agent in found.values()]
         spooled = {machine: agent.spooled for machine, agent in found.items() if agent and agent.spooled}
         skews = {machine: agent.skew_ms for machine, agent in found.items() if agent and agent.skew_ms is not None}
@@ -182,7 +165,7 @@ class StatusService:
         )
 
     def _jobs(self) -> JobTotals:
-        counts = self.stores.jobs.counts()
+        counts = self.service.stores.jobs.counts()
         return JobTotals(
             collecting=counts.get(JobState.COLLECTING, 0),
             queued=counts.get(JobState.QUEUED, 0),

@@ -37,10 +37,10 @@ class Authenticator:
     cache_ttl: float = 5.0
     monotonic: Callable[[], float] = time.monotonic
     bus: ChangeBus = field(default_factory=ChangeBus)
-    _cache: "OrderedDict[str, tuple[float, Principal]]" = field(default_factory=OrderedDict)
-    _recently_valid: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
-    _invalidations: int = 0
-    _lock: Lock = field(default_factory=Lock)
+    _cache: "OrderedDict[str, tuple[float, Principal]]" = field(init=False, default_factory=OrderedDict)
+    _recently_valid: "OrderedDict[str, None]" = field(init=False, default_factory=OrderedDict)
+    _invalidations: int = field(init=False, default=0)
+    _lock: Lock = field(init=False, default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.bus.subscribe(PermissionsChanged, self._clear_cache)

@@ -44,7 +44,7 @@ class LoginService:
     random: Callable[[int], bytes] = secrets.token_bytes
     throttle: LoginThrottle = field(init=False)
     changes: AttemptThrottle = field(init=False)  # password changes, per session
-    _slots: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_MAX_CONCURRENT))
+    _slots: BoundedSemaphore = field(init=False, default_factory=lambda: BoundedSemaphore(_MAX_CONCURRENT))
 
     def __post_init__(self) -> None:
         self.throttle = LoginThrottle(self.monotonic)

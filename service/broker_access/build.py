@@ -1,25 +1,37 @@
 """Build the credential service from the settings."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from service.broker_access.dynamic_security import DynamicSecurityClient
 from service.broker_access.edge_toml import AgentAccess
 from service.broker_access.service import CredentialService
 from service.broker_access.store import CredentialStore
+from service.broker_access.thread import Reconciler
 from service.errors import InputRejected
 from service.machines.store import MachineStore
 from service.messaging.broker_connection import broker_config
+from service.messaging.mqtt_client import MqttClient
 from service.settings import DynamicSecurity, Settings
 from wire.clock import PlantClock
 
 
-def build(settings: Settings, machines: MachineStore, clock: PlantClock) -> CredentialService:
-    """Return the service that manages the machines' MQTT credentials."""
-    return CredentialService(
-        machines,
-        CredentialStore(machines.database),
-        dynamic_security(settings),
-        clock,
-        agent_access(settings),
-    )
+@dataclass(frozen=True)
+class BrokerAccess:
+    """The machines' MQTT credentials, and the thread that reconciles them with the broker."""
+
+    credentials: CredentialService
+    reconciler: Reconciler
+
+
+def build(
+    settings: Settings, machines: MachineStore, clock: PlantClock, mqtt: MqttClient, is_leader: Callable[[], bool]
+) -> BrokerAccess:
+    """Build the feature."""
+    store, access = CredentialStore(machines.database), agent_access(settings)
+    credentials = CredentialService(machines, store, dynamic_security(settings), clock, access)
+    reconciler = Reconciler(credentials, connections=lambda: mqtt.connect_count, is_leader=is_leader)
+    return BrokerAccess(credentials, reconciler)
 
 
 def dynamic_security(settings: Settings) -> DynamicSecurityClient | None:

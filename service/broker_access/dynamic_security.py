@@ -35,7 +35,7 @@ from wire.topics import agent_name
 
 TOPIC = "$CONTROL/dynamic-security/v1"
 _RESPONSES = f"{TOPIC}/response"
-_UNUSED_TOPIC = f"{TOPIC}/nobody"  # without subscribers: a message to it is only acked
+_UNUSED_TOPIC = f"{TOPIC}/unused"  # without subscribers: a message to it is only acked
 _PAGE_SIZE = 100  # clients or roles per response
 _RESPONSE_DELAY_S = 0.2  # after the ack of a command, if there is a plugin
 _ALREADY_DONE = ("already exists", "not found", "already in this role")

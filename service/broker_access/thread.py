@@ -37,7 +37,7 @@ class Reconciler(BackgroundThread):
                     self._credentials.reconcile()
                 else:
                     self._credentials.refresh()
-                self.complaint = None
+                self.last_error = None
                 seen, due = now, time.monotonic() + _RECONCILE_INTERVAL_S
             except Exception as error:  # noqa: BLE001 - recorded and retried
                 self._record_error(error)

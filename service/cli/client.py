@@ -1,4 +1,4 @@
-"""The API, wherever it is: in the service that holds the database, or in this process if nobody does."""
+"""The API: of a running service, or in this process if none uses the database."""
 
 import ssl
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def running_api(settings: Settings) -> Iterator[Client]:
 
 @dataclass(frozen=True)
 class ServiceAddress:
-    """A service that is running, the key to ask it with, and the certificate that it has told us it shows."""
+    """A running service, the key to use, and its certificate if it is known."""
 
     url: str
     key: str | None = None
@@ -69,12 +69,12 @@ class ServiceAddress:
 
 def _elsewhere() -> ServiceAddress | None:
     """Return the service that the command names with ``--url``, if it names one."""
-    told = _options()
-    if told.url is None:
+    options = _options()
+    if options.url is None:
         return None
-    if told.key is None:
-        raise InputRejected(f"To ask the service at {told.url}, give an API key: --key, or ALARMCAST_KEY.")
-    return ServiceAddress(told.url, told.key)
+    if options.key is None:
+        raise InputRejected(f"To ask the service at {options.url}, give an API key: --key, or ALARMCAST_KEY.")
+    return ServiceAddress(options.url, options.key)
 
 
 def _here(settings: Settings) -> ServiceAddress | None:
@@ -86,7 +86,7 @@ def _here(settings: Settings) -> ServiceAddress | None:
 
 
 class ClientOptions(NamedTuple):
-    """What ``alarmcast admin`` is told before the command."""
+    """The options of ``alarmcast admin`` before the command."""
 
     url: str | None = None
     key: str | None = None
@@ -141,7 +141,7 @@ def _running(settings: Settings) -> ServiceAddress | None:
 
 
 def _trust_only(certificate: Path) -> ssl.SSLContext:
-    """Trust exactly one certificate: the service has told us its file, so no name need vouch for it."""
+    """Trust exactly one certificate: its file is known, so its name need not match."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

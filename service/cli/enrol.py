@@ -112,12 +112,17 @@ def _load(
         size = file.stat().st_size
         task = progress.add_task(f"Sending {file.name}", total=size)
 
-        def told(sent: int) -> None:
+        def on_progress(sent: int) -> None:
             stage = "Storing" if sent >= size else "Sending"
             progress.update(task, completed=sent, description=f"{stage} {file.name}")
 
         loaded = client.enrolment.load_history(
-            machine, log, name=file.name, serial=serial or None, time_zone=time_zone or None, told=told
+            machine,
+            log,
+            name=file.name,
+            serial=serial or None,
+            time_zone=time_zone or None,
+            on_progress=on_progress,
         )
     typer.echo(
         f"{loaded.stored:,} events stored, {loaded.duplicates:,} known already, "
@@ -161,7 +166,7 @@ def _watch(settings: Settings, number: int) -> None:
     typer.echo(f"{words}{version}. {job.message or ''}".strip())
     if job.state is JobState.REJECTED:
         typer.echo(
-            "The version that served before serves on. The machine is tried again when more has been heard of it; "
+            "The version that served before serves on. The machine is tried again when it has more events; "
             f"to let the new one serve all the same: alarmcast admin model promote {job.model_version} --force"
         )
     if job.state not in _ENDED_WELL:

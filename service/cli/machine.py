@@ -16,17 +16,17 @@ app = typer.Typer(help="List machines, learn them again, let them in, let them g
 
 @app.command("list")
 def machine_list(data_dir: DataDir = None) -> None:
-    """List machines, how their agents are, and who knocks without being enrolled."""
+    """List machines, the state of their agents, and unregistered machines that publish."""
     with api(load_settings(data_dir=data_dir)) as client:
         fleet = client.machines.list()
-    titles = ("machine", "state", "agent", "heard", "spooled", "zone", "name", "why")
+    titles = ("machine", "state", "agent", "last seen", "spooled", "zone", "name", "why")
     rows: list[Row] = [
         (f"{one.site}/{one.machine}", one.state, *_agent(one.agent), one.time_zone, one.name, one.reason or "")
         for one in fleet.machines
     ]
     rows += [
-        (f"{knock.site}/{knock.machine}", "knocking", "", moment(knock.last_at), "", "", "", "")
-        for knock in fleet.unregistered
+        (f"{found.site}/{found.machine}", "unregistered", "", moment(found.last_at), "", "", "", "")
+        for found in fleet.unregistered
     ]
     show(titles, rows)
 
@@ -79,7 +79,7 @@ def machine_erase(
 ) -> None:
     """Remove a machine's events, memory and exams for good."""
     if not yes:
-        typer.confirm(f"All that {machine} has ever told will be gone for good. Go on?", abort=True)
+        typer.confirm(f"All data of {machine} will be deleted permanently. Continue?", abort=True)
     identity = machine_id(machine)
     with api(load_settings(data_dir=data_dir)) as client:
         erased = client.enrolment.erase(identity, reason=reason)
@@ -88,7 +88,7 @@ def machine_erase(
 
 
 def _agent(agent: AgentView | None) -> tuple[str, str, str]:
-    """Return how an agent is, when it was heard, and what it still holds."""
+    """Return an agent's state, when it was last seen, and its spooled events."""
     if agent is None:
-        return "never heard", "", ""
+        return "never seen", "", ""
     return "online" if agent.online else "offline", moment(agent.last_seen_at), str(agent.spooled or "")

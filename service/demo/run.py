@@ -54,9 +54,9 @@ def show(plan: Plan) -> None:
         console.print(f"Sign in as {FIRST} with the password {stage.password}")
         with (
             Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
-            _until_told() as told,
+            _stop_signals() as received,
         ):
-            while not told:
+            while not received:
                 live.update(screen(stage.service, stage.address, stage.password), refresh=console.is_terminal)
                 time.sleep(0.5)
 
@@ -157,16 +157,16 @@ def _insist_on_agents(stage: Stage) -> None:
 
 
 @contextmanager
-def _until_told() -> Iterator[list[int]]:
+def _stop_signals() -> Iterator[list[int]]:
     """Yield a list that fills when SIGINT or SIGTERM arrives."""
-    told: list[int] = []
+    received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
-        told.append(number)
+        received.append(number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield told
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

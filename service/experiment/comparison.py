@@ -63,7 +63,7 @@ def compare(
     training: TrainingSpec,
     store: Path,
     clock: Clock,
-    told: Callable[[str, int, RunProgress], None],
+    on_progress: Callable[[str, int, RunProgress], None],
 ) -> Comparison:
     """Run what is missing in ``store``, leave it there, and return everything.
 
@@ -78,7 +78,7 @@ def compare(
         for seed in range(plan.seeds):
             file = store / f"{name}-{seed}.json"
             if file.exists():
-                told(name, seed, RunProgress(len(fleet.machines), len(fleet.machines), 1, 1))
+                on_progress(name, seed, RunProgress(len(fleet.machines), len(fleet.machines), 1, 1))
             else:
                 finished = run(
                     name,
@@ -88,7 +88,7 @@ def compare(
                     training=training,
                     seed=seed,
                     clock=clock,
-                    told=lambda stage, name=name, seed=seed: told(name, seed, stage),  # type: ignore[misc]
+                    on_progress=lambda stage, name=name, seed=seed: on_progress(name, seed, stage),  # type: ignore[misc]
                 )
                 _save(file, finished)
             runs[name].append(Run.from_json(json.loads(file.read_text())))

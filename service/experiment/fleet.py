@@ -58,10 +58,10 @@ def from_log(log: Mapping[str, AlarmSeries], cut: SplitConfig) -> ExperimentFlee
     parts = {}
     for name in chosen:
         series = log[name]
-        heard = from_us(series.times[0]), from_us(series.times[-1])
-        at = covered_moments(heard, spec)
+        observed = from_us(series.times[0]), from_us(series.times[-1])
+        at = covered_moments(observed, spec)
         at = at[_busy(series, at, spec, cut)]
-        whole = windows(series, at, spec, since=heard[0], history=cut.history, tracked=cut.targets)
+        whole = windows(series, at, spec, since=observed[0], history=cut.history, tracked=cut.targets)
         places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), holdout=EXAM)
         parts[name] = TrainingData(
             name, whole.take(places.train), whole.take(places.calibration), whole.take(places.holdout)

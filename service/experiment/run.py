@@ -39,7 +39,7 @@ def run(
     training: TrainingSpec,
     seed: int,
     clock: Clock,
-    told: Callable[[RunProgress], None],
+    on_progress: Callable[[RunProgress], None],
 ) -> Run:
     """Return how the strategy did on every machine's holdout set after each machine it learned."""
     rng = np.random.default_rng(seed)
@@ -52,7 +52,7 @@ def run(
     for place, machine in enumerate(fleet.machines):
 
         def tell(progress: EpochProgress, place: int = place) -> None:
-            told(RunProgress(place + 1, len(fleet.machines), progress.epoch, progress.epochs))
+            on_progress(RunProgress(place + 1, len(fleet.machines), progress.epoch, progress.epochs))
 
         def fit(start: Network | None, new: Samples, replay: Samples | None) -> Network:
             began = clock()

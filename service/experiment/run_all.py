@@ -44,13 +44,19 @@ def experiment(options: ExperimentOptions, *, screen: Console) -> Comparison:
         task = bar.add_task("", total=len(options.strategies) * options.seeds * len(fleet.machines))
         done: dict[tuple[str, int], int] = {}
 
-        def told(name: str, seed: int, stage: RunProgress) -> None:
+        def on_progress(name: str, seed: int, stage: RunProgress) -> None:
             done[name, seed] = stage.machine - (stage.epoch < stage.epochs)
             finished = sum(done.values())
             bar.update(task, completed=finished, description=f"{name}, seed {seed}, epoch {stage.epoch}")
 
         comparison = compare(
-            fleet, plan, preset=preset, training=training, store=store, clock=time.perf_counter, told=told
+            fleet,
+            plan,
+            preset=preset,
+            training=training,
+            store=store,
+            clock=time.perf_counter,
+            on_progress=on_progress,
         )
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "report.html").write_text(report(comparison), encoding="utf-8")

@@ -33,7 +33,7 @@ class ChampionCache:
         self._loaded: OrderedDict[str, LoadedModel] = OrderedDict()
         self._current: LoadedModel | None = None
         self._looked = float("-inf")
-        self.complaint: str | None = None
+        self.last_error: str | None = None
 
     def current(self) -> LoadedModel:
         """Return what serves now, or raise :class:`NoChampion` if nothing has been learned yet."""
@@ -72,15 +72,15 @@ class ChampionCache:
 
     def _look(self) -> None:
         if self._current is not None and self._versions.champion_number() == self._current.version.id:
-            self.complaint = None
+            self.last_error = None
             return
         version = self._versions.champion()
         try:
             self._current = self._load(version) if version else None
-            self.complaint = None
+            self.last_error = None
         except Unavailable as error:
             # What serves goes on serving; only a process that has nothing in memory cannot answer.
-            self.complaint = str(error)
+            self.last_error = str(error)
             if self._current is None:
                 raise
 

@@ -35,9 +35,9 @@ class ForecastThread(BackgroundThread):
                     started = time.monotonic()
                     self.refresh.run_changed()
                     rested = time.monotonic() + _RETRY_S * (time.monotonic() - started)
-                self.complaint = None
+                self.last_error = None
             except NoChampion:
-                self.complaint, pause = None, _POLL_INTERVAL_S  # nothing to do until something has been learned
+                self.last_error, pause = None, _POLL_INTERVAL_S  # nothing to do until something has been learned
             except Exception as error:  # noqa: BLE001 - told, and tried again
                 self._record_error(error)
                 pause = _POLL_INTERVAL_S if isinstance(error, Unavailable) else 1.0

@@ -1,7 +1,6 @@
 """Messages about machines: each sentence holds its machine as a field, and the text is composed for its reader.
 
-So nobody has to search a text for names: a reader of some sites gets "another machine" for every machine of the
-other sites, whatever its name looks like.
+A reader of some sites gets "another machine" for every machine of the other sites, whatever its name looks like.
 """
 
 import json
@@ -13,7 +12,7 @@ from service.http.principal import Sites
 
 MACHINE: Final = "{machine}"  # stands in the text of a sentence for its machine
 ANOTHER: Final = "another machine"
-WITHHELD: Final = "The details may name machines of other sites. Ask somebody who may see all sites."
+WITHHELD: Final = "The details may name machines of other sites. Ask a user of all sites."
 
 
 def is_visible(machine: str, sites: Sites) -> bool:
@@ -45,8 +44,8 @@ class Sentence:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        told: dict[str, Any] = {"text": self.text, "machine": self.machine}
-        return told | {"restricted": True} if self.restricted else told
+        fields: dict[str, Any] = {"text": self.text, "machine": self.machine}
+        return fields | {"restricted": True} if self.restricted else fields
 
     @classmethod
     def from_json(cls, stored: Any) -> Self:
@@ -88,5 +87,5 @@ def decoded(stored: str | None) -> Message | None:
     """Read a stored message. One of an earlier version is a plain text, and none of those began with a bracket."""
     if stored is None:
         return None
-    told = json.loads(stored) if stored.startswith("[") else [stored]
-    return Message(tuple(map(Sentence.from_json, told)))
+    sentences = json.loads(stored) if stored.startswith("[") else [stored]
+    return Message(tuple(map(Sentence.from_json, sentences)))

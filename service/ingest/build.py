@@ -29,9 +29,9 @@ class IngestServices:
 
 def build(
     settings: Settings,
-    *,
     machines: MachineCache,
     events: EventStore,
+    *,
     clock: PlantClock,
     bus: ChangeBus,
     process_name: str,

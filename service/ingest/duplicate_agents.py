@@ -7,7 +7,7 @@ from uuid import UUID
 from wire.identity import MachineId
 
 _REMEMBER_FOR = timedelta(days=1)
-_MAX_MACHINES = 100  # speakers of one machine: whoever makes up new ones without end must not fill the memory
+_MAX_MACHINES = 100  # agents of one machine; a client that invents instances must not fill the memory
 
 
 @dataclass

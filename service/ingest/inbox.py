@@ -59,7 +59,7 @@ class Inbox:
         size = len(delivery.payload)
         with self._arrived:
             if self._closed:
-                return True  # and forgotten: the broker was not acked and sends it again to whoever comes next
+                return True  # dropped: the broker was not acked and sends it again
             self._record_sender(machine)
             queue = self._queues.get(machine)
             if self._over_fair_share(len(queue) if queue else 0) or not self._has_room(machine, size):
@@ -98,7 +98,7 @@ class Inbox:
             time.sleep(_PAUSE)
 
     def close(self) -> None:
-        """Take nothing in any more, and let nobody wait for room."""
+        """Accept nothing more, and release the threads that wait for room."""
         with self._arrived:
             self._closed = True
             self._room.notify_all()
@@ -139,7 +139,7 @@ class Inbox:
         return crowded and 2 * own > self._waiting and time.monotonic() - self._other_spoke < ACTIVE_WINDOW_S
 
     def _record_sender(self, machine: str) -> None:
-        """Remember when somebody other than the present speaker last spoke."""
+        """Remember when another sender than the present one last sent."""
         now = time.monotonic()
         if machine != self._speaker:
             self._other_spoke = self._spoke if self._speaker else -ACTIVE_WINDOW_S

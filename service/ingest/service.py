@@ -80,7 +80,7 @@ class IngestBatch:
     policy: TimePolicy
     registry: MachineCache
     duplicate_agents: DuplicateAgentDetector = field(default_factory=DuplicateAgentDetector)
-    present: Mapping[int, Agent] = field(default_factory=dict)  # what agents told last, by machine
+    present: Mapping[int, Agent] = field(default_factory=dict)  # last agent states, by machine
     stale_after: timedelta = timedelta(0)
     write: EventWrite = field(init=False)
     acked: dict[Sender, list[tuple[int, int]]] = field(default_factory=dict)
@@ -168,15 +168,13 @@ class IngestBatch:
             self.write.quarantined.append(QuarantineRow(row, message.topic, bad.reason, bad.detail, body))
             if bad.seqs:
                 acked.append(bad.seqs)
-        if (
-            batch.events or batch.gaps or batch.rejected
-        ):  # somebody who only asks whether we listen is not the machine
+        if batch.events or batch.gaps or batch.rejected:  # an empty batch only asks for an ack
             self.write.seen_machines.add(row)
 
     def _add_state(self, machine: Machine, message: IncomingMessage) -> None:
         state = decode(AgentState, message.payload)
         # A retained state is old news; a live one, a last will above all, is from this very moment.
-        heard_at = min(state.at, self.now) if message.retained else self.now
+        seen_at = min(state.at, self.now) if message.retained else self.now
         believed = self.duplicate_agents.accept(
             machine.id,
             state.epoch,
@@ -192,9 +190,9 @@ class IngestBatch:
             self.counts["states_of_another_agent"] += 1
             return
         before = self.present.get(machine.row_id)
-        told = _told(state, heard_at, before)
-        self.write.agent_states[machine.row_id] = told
-        if self._is_news(before, told):
+        agent = _agent(state, seen_at, before)
+        self.write.agent_states[machine.row_id] = agent
+        if self._is_news(before, agent):
             self.affected.add(machine.id)
 
     def _is_news(self, before: Agent | None, now: Agent) -> bool:
@@ -213,7 +211,7 @@ class IngestBatch:
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What is now committed, who must be told, and whose forecasts may have changed.
+    """What was committed, the acks to send, and the machines whose forecasts may have changed.
 
     ``fresh`` are the events that were not stored before, of ``machines``.
     """
@@ -246,7 +244,7 @@ def commit(intake: IngestBatch, *, recorder: EventWriter) -> IngestResult:
     )
 
 
-def _told(state: AgentState, heard_at: datetime, before: Agent | None) -> Agent:
+def _agent(state: AgentState, seen_at: datetime, before: Agent | None) -> Agent:
     """Return how an agent is by its state.
 
     A last will was written when the connection began: what the agent has said since then is newer.
@@ -258,10 +256,10 @@ def _told(state: AgentState, heard_at: datetime, before: Agent | None) -> Agent:
         and before.state_at
         and before.state_at > state.at
     ):
-        return replace(before, online=False, last_seen_at=heard_at)
+        return replace(before, online=False, last_seen_at=seen_at)
     return Agent(
         state.online,
-        heard_at,
+        seen_at,
         state.agent,
         state.epoch,
         state.spooled,

@@ -53,13 +53,13 @@ class Ingester:
         self.pace = IngestStats()
         self.twins = DuplicateAgentDetector()
         self._pending_acks: dict[Sender, list[tuple[int, int]]] = {}
-        self._reused: set[Sender] = set()  # senders whose numbers were used before, not told yet
+        self._reused: set[Sender] = set()  # senders whose numbers were used before, not acked yet
         self._paid_at = 0.0
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="ingester", daemon=True)
         self.link: MqttClient | None = None
         self.counts: Counter[str] = Counter()
-        self.complaint: str | None = None
+        self.last_error: str | None = None
 
     def on_message(self, delivery: MqttMessage) -> bool:
         """Take a message from the broker; False if there is no room and it must go back."""
@@ -117,7 +117,7 @@ class Ingester:
                 return
             receipt = self._quarantined(deliveries[0], error)
         if receipt is None or self.link is None:
-            return  # told to stop: what was not acked will be sent again
+            return  # stopping: agents resend what was not acked
         if receipt.affected or receipt.late:  # before the acks: a request after an ack sees what it acked
             self._bus.publish(EventsStored(frozenset(receipt.affected), frozenset(receipt.late)))
         for machine, ack in receipt.acks:
@@ -131,7 +131,7 @@ class Ingester:
         self._record_metrics(receipt)
 
     def _record_metrics(self, receipt: IngestResult) -> None:
-        """Let whoever looks and listens know; nobody may be waited for here."""
+        """Record rates and lags, and publish new events; must not block."""
         committed_us = to_us(self._clock.now())
         live: list[int] = []
         backfilled: list[int] = []
@@ -184,14 +184,14 @@ class Ingester:
                     intake.add(_incoming(delivery))
                 receipt = commit(intake, recorder=self._recorder)
             except Unavailable as error:
-                self.complaint = str(error)
+                self.last_error = str(error)
                 self._flush_acks()  # what is committed must not wait for what cannot be
                 log.warning("cannot commit, trying again in %.1f s: %s", wait, error)
                 if self._stopping.wait(wait):
                     return None
                 wait = min(wait * 2, _RETRY_AT_MOST)
             else:
-                self.complaint = None
+                self.last_error = None
                 self._agent_states |= intake.write.agent_states
                 return receipt
 

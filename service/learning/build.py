@@ -9,30 +9,31 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from service.auth.audit_store import AuditStore
 from service.broker_access.service import CredentialService
-from service.database.engine import Database
 from service.forecasts.scheduler import ForecastPublisher
 from service.forecasts.streams import StreamHub
 from service.forecasts.version_store import VersionStore
-from service.ingest.service import TimePolicy
+from service.ingest.build import time_policy
 from service.learning import api, enrolment_api
-from service.learning.candidate import Candidate
 from service.learning.commit_store import UpdateStore
-from service.learning.enrolment_service import EnrolmentService, wall_now
+from service.learning.enrolment_service import EnrolmentService
 from service.learning.enrolment_store import EnrolmentStore
+from service.learning.evaluation_store import HoldoutStore
 from service.learning.history_import import HistoryImporter, UploadLimits
 from service.learning.job_store import JobStore
 from service.learning.job_watch import JobWatch
 from service.learning.models import Job
-from service.learning.site_filters import SiteFilteredHoldouts, SiteFilteredVersions
+from service.learning.site_filters import SiteFilteredHoldouts, SiteFilteredJobs, SiteFilteredVersions
 from service.learning.thread import TrainingWorker
 from service.learning.training_data import DatasetBuilder, TrainingDataPolicy, window_spec
 from service.learning.training_process import TrainingProcess, WarmProcessPool
 from service.learning.versions import VersionService
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
+from service.machines.models import MachineReader
 from service.machines.store import MachineStore
-from service.messaging.bus import ChangeBus
+from service.messaging.bus import ChangeBus, HistoryLoaded
 from service.settings import Settings
 from wire.clock import PlantClock
 
@@ -45,15 +46,36 @@ class Learning:
     history: HistoryImporter
     job_watch: JobWatch
     worker: TrainingWorker
+    versions: VersionStore
+    bus: ChangeBus
+
+    def routers(
+        self, machines: MachineReader, catalogue: CatalogueStore, audit: AuditStore, streams: StreamHub
+    ) -> list[APIRouter]:
+        """Return the routes; ``machines`` must be limited to the caller's sites."""
+        jobs, versions = SiteFilteredJobs(self.worker.jobs, self.job_watch), SiteFilteredVersions(self.versions)
+        holdouts = SiteFilteredHoldouts(HoldoutStore(self.versions.database))
+        enrolment = enrolment_api.EnrolmentServices(
+            enrolment=self.enrolment,
+            machines=machines,
+            jobs=jobs,
+            history=self.history,
+            audit=audit,
+            on_history_loaded=lambda machine: self.bus.publish(HistoryLoaded(machine)),
+        )
+        return [
+            enrolment_api.router(enrolment),
+            api.jobs_router(jobs, streams),
+            api.models_router(versions, holdouts, VersionService(self.versions, self.enrolment.clock)),
+            api.memory_router(versions, catalogue),
+        ]
 
 
-def build_learning(  # noqa: PLR0913
+def build(
     settings: Settings,
-    database: Database,
     versions: VersionStore,
     clock: PlantClock,
     *,
-    time_policy: TimePolicy,
     publisher: ForecastPublisher,
     credentials: CredentialService,
     bus: ChangeBus,
@@ -61,6 +83,7 @@ def build_learning(  # noqa: PLR0913
     on_version_committed: Callable[[], None],
 ) -> Learning:
     """Construct the services and the thread of learning."""
+    database = versions.database
     machines, events, jobs = MachineStore(database), EventStore(database), JobStore(database)
     policy = TrainingDataPolicy.from_settings(settings)
     enrolment = EnrolmentService(
@@ -78,7 +101,7 @@ def build_learning(  # noqa: PLR0913
         machines,
         events,
         clock,
-        time_policy,
+        time_policy(settings),
         folder=settings.data_dir / "uploads",
         max_bytes=settings.history_max_mb * 1_000_000,
         limits=UploadLimits(settings.history_uploads, settings.history_uploads_per_site),
@@ -93,14 +116,12 @@ def build_learning(  # noqa: PLR0913
         bus=bus,
         process_pool=WarmProcessPool(lambda: _training_process(settings)),
         job_payload=lambda job: _job_payload(job, settings, clock),
-        read_candidate=Candidate.read,
-        wall=wall_now,
-        plant=clock.now,
+        clock=clock,
         folder=settings.data_dir / "learning",
         on_done=on_version_committed,
         wake=enrolment.wake,
     )
-    return Learning(enrolment, history, job_watch, worker)
+    return Learning(enrolment, history, job_watch, worker, versions, bus)
 
 
 def _training_process(settings: Settings) -> TrainingProcess:
@@ -114,25 +135,3 @@ def _job_payload(job: Job, settings: Settings, clock: PlantClock) -> dict[str, A
         "machine": str(job.machine),
         "now": clock.now().isoformat(),
     }
-
-
-@dataclass(frozen=True)
-class LearningRoutes:
-    """What the routes of learning use."""
-
-    enrolment: enrolment_api.EnrolmentServices
-    versions: SiteFilteredVersions
-    holdouts: SiteFilteredHoldouts
-    version_service: VersionService
-    catalogue: CatalogueStore
-    streams: StreamHub
-
-
-def learning_routers(services: LearningRoutes) -> list[APIRouter]:
-    """Return the routes of enrolment, jobs, models and memory."""
-    return [
-        enrolment_api.router(services.enrolment),
-        api.jobs_router(services.enrolment.jobs, services.streams),
-        api.models_router(services.versions, services.holdouts, services.version_service),
-        api.memory_router(services.versions, services.catalogue),
-    ]

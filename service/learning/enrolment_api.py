@@ -10,7 +10,6 @@ from fastapi.concurrency import run_in_threadpool
 from service.auth.audit_store import AuditStore
 from service.broker_access import api as credentials
 from service.broker_access.edge_toml import source_lines
-from service.broker_access.service import CredentialService
 from service.http.principal import require_site
 from service.http.problems import responses
 from service.http.request import MachineName, Site, actor, principal
@@ -22,7 +21,6 @@ from service.learning.models import NewMachine
 from service.learning.site_filters import SiteFilteredJobs
 from service.machines import api as machines
 from service.machines.models import MachineReader, zone_named
-from wire.clock import PlantClock
 from wire.enums import HistoryState
 from wire.identity import MachineId
 from wire.rest.enrolment import Enrol, Enrolment, EraseResult, HistoryLoaded, HistoryUnderWay, Reason
@@ -65,10 +63,8 @@ class EnrolmentServices:
     enrolment: EnrolmentService
     machines: MachineReader
     jobs: SiteFilteredJobs
-    credentials: CredentialService
     history: HistoryImporter
     audit: AuditStore
-    clock: PlantClock
     on_history_loaded: Callable[[MachineId], None]
 
 
@@ -100,7 +96,7 @@ def router(services: EnrolmentServices) -> APIRouter:
         response.status_code = 202 if job.is_open else 200
         response.headers["Location"] = f"/v1/jobs/{job.id}"
         known = services.machines.get(machine)
-        issued, note = services.credentials.enrolled(known, is_new=enrolled.is_new, who=actor(request))
+        issued, note = enrolment.credentials.enrolled(known, is_new=enrolled.is_new, who=actor(request))
         response.headers["Cache-Control"] = "no-store"  # it may hold a password
         return Enrolment(
             machine=machines.view(known, services.machines.agent(known)),
@@ -138,7 +134,7 @@ def router(services: EnrolmentServices) -> APIRouter:
             log = ImportFile(upload.path, serial or None, zone, name)
             await run_in_threadpool(
                 services.audit.write,
-                at=services.clock.now(),
+                at=enrolment.clock.now(),
                 who=principal().name,
                 action="load history",
                 subject=str(known.id),

@@ -1,6 +1,5 @@
 """Enrol machines, queue their jobs when there is enough data, and refresh, retire and erase them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from threading import Event
@@ -50,12 +49,13 @@ class EnrolmentService:
     datasets: DatasetBuilder
     clock: PlantClock
     publisher: ForecastPublisher
+    credentials: CredentialService
     refresh_after: timedelta | None
-    credentials: CredentialService | None = None
-    wall: Callable[[], datetime] = wall_now
     wake: Event = field(default_factory=Event)
-    _checked_at: dict[int, datetime] = field(default_factory=dict)
-    _without_events: set[int] = field(default_factory=set)  # jobs whose machine has raised no alarm yet
+    _checked_at: dict[int, datetime] = field(init=False, default_factory=dict)
+    _without_events: set[int] = field(
+        init=False, default_factory=set
+    )  # jobs whose machine has raised no alarm yet
 
     def subscribe_to(self, bus: ChangeBus) -> None:
         """Check collecting machines again when a history was loaded."""
@@ -65,7 +65,7 @@ class EnrolmentService:
     def enrol(self, new: NewMachine, *, key: str | None, who: str) -> Enrolled:
         """Enrol a machine, or return the job that it has; a repeated request changes nothing."""
         _check(new)
-        return self.enrolments.enrol(new, key=key, who=who, at=self.wall(), plant_at=self.clock.now())
+        return self.enrolments.enrol(new, key=key, who=who, at=wall_now(), plant_at=self.clock.now())
 
     def refresh(self, machine: MachineId) -> Job:
         """Queue a new training of a machine from its recent windows."""
@@ -74,22 +74,20 @@ class EnrolmentService:
             raise Conflict(
                 f"{machine} is {known.state.value} and has not been learned yet; its enrolment goes on."
             )
-        job = self.jobs.open(known, JobKind.REFRESH, JobState.QUEUED, at=self.wall())
+        job = self.jobs.open(known, JobKind.REFRESH, JobState.QUEUED, at=wall_now())
         self.wake.set()
         return job
 
     def retire(self, machine: MachineId, *, who: str, reason: str | None) -> None:
         """Retire a machine; its share of the memory is free for others."""
         known = self._active(machine)
-        self.enrolments.retire(known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason)
+        self.enrolments.retire(known, who=who, at=wall_now(), plant_at=self.clock.now(), reason=reason)
         self._withdraw(machine, who=who, reason=reason)
 
     def erase(self, machine: MachineId, *, who: str, reason: str) -> list[str]:
         """Delete all data of a machine; return the versions that were trained on it."""
         known = self.machines.get(machine)
-        learned_by = self.enrolments.erase(
-            known, who=who, at=self.wall(), plant_at=self.clock.now(), reason=reason
-        )
+        learned_by = self.enrolments.erase(known, who=who, at=wall_now(), plant_at=self.clock.now(), reason=reason)
         self._withdraw(machine, who=who, reason=reason)
         return learned_by
 
@@ -124,19 +122,18 @@ class EnrolmentService:
                 continue
             last = self.jobs.newest(machine=machine.id, limit=1)
             if not last or (not last[0].is_open and self._long_ago(last[0])):
-                self.jobs.open(machine, *again, at=self.wall())
+                self.jobs.open(machine, *again, at=wall_now())
                 queued += 1
         return queued
 
     def _withdraw(self, machine: MachineId, *, who: str, reason: str | None) -> None:
         """Remove the machine's forecast and credentials from the broker, after the database."""
         self.publisher.clear(machine)
-        if self.credentials is not None:
-            self.credentials.revoke(machine, who=who, reason=reason)
+        self.credentials.revoke(machine, who=who, reason=reason)
 
     def _long_ago(self, job: Job) -> bool:
         """Return whether a job ended longer ago than ``refresh_after``, in plant time."""
-        age = self.wall() - (job.finished_at or job.created_at)
+        age = wall_now() - (job.finished_at or job.created_at)
         return self.refresh_after is not None and age * self.clock.speed >= self.refresh_after
 
     def _queue_if_ready(self, job: Job, now: datetime) -> bool:

@@ -81,13 +81,13 @@ class EnrolmentStore:
             if key is not None:
                 row = (key, new.fingerprint, job.id, to_us(at))
                 insert_rows(connection, idempotency, ("key", "request", "job_id", "created_us"), [row])
-                self._answered(connection, new, key)  # somebody may have used the key at the same moment
+                self._answered(connection, new, key)  # a concurrent request may have used the key
         return Enrolled(job.id, is_new=is_new)
 
     def retire(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str | None) -> None:
-        """Let a machine go: no forecasts, no replay, no exams; what it has told stays until it is erased.
+        """Retire a machine: no forecasts, no replay, no evaluation; its data stays until it is erased.
 
-        With it goes the right to come in: cut off before the broker is told, it is told when the two are compared.
+        Its credentials are revoked too; if that fails at the broker, reconciliation repeats it.
         """
         with self.database.write() as connection:
             _held(connection, machine.row_id)
@@ -97,7 +97,7 @@ class EnrolmentStore:
             record(connection, at=plant_at, who=who, action="retire", subject=str(machine.id), reason=reason)
 
     def erase(self, machine: Machine, *, who: str, at: datetime, plant_at: datetime, reason: str) -> list[str]:
-        """Remove all that a machine has ever told, and return which versions had learned from it.
+        """Delete all data of a machine, and return which versions had learned from it.
 
         First nothing of it is taken any more, then what there is goes in pieces, so that others need not wait.
         Whatever ends this half-way: to ask for it again is harmless and finishes it.
@@ -197,7 +197,7 @@ def _reason(machine: Row[Any]) -> str:
 
 
 def _held(connection: Connection, machine: int) -> Row[Any]:
-    """Return a machine's row, which nobody else changes or stores anything for until the transaction ends."""
+    """Return a machine's row, locked until the transaction ends."""
     return connection.execute(select(machines).where(machines.c.id == machine).with_for_update()).one()
 
 
@@ -211,7 +211,7 @@ def _erase(connection: Connection, machine: int) -> None:
     kept = select(samples.c.id).where(samples.c.machine_id == machine)
     connection.execute(delete(evaluation_results).where(evaluation_results.c.holdout_set_id.in_(sat)))
     connection.execute(delete(memories).where(memories.c.sample_id.in_(kept)))
-    told = (acknowledgements, notifications, shelved_alarms)
+    notified = (acknowledgements, notifications, shelved_alarms)
     for table in (
         holdout_sets,
         samples,
@@ -223,6 +223,6 @@ def _erase(connection: Connection, machine: int) -> None:
         quarantine,
         epochs,
         limit_counts,
-        *told,
+        *notified,
     ):
         connection.execute(delete(table).where(table.c.machine_id == machine))

@@ -70,12 +70,12 @@ class HistoryImporter:
     folder: Path
     max_bytes: int
     limits: UploadLimits = field(default_factory=UploadLimits)
-    _places: ConcurrencyLimit = field(default_factory=ConcurrencyLimit)
     stored: EventStore | None = None
-    _loading: int = 0
-    _stopping: bool = False
-    _changed: Condition = field(default_factory=Condition)
-    _uploads: dict[MachineId, "Upload"] = field(default_factory=dict)
+    _places: ConcurrencyLimit = field(init=False, default_factory=ConcurrencyLimit)
+    _loading: int = field(init=False, default=0)
+    _stopping: bool = field(init=False, default=False)
+    _changed: Condition = field(init=False, default_factory=Condition)
+    _uploads: dict[MachineId, "Upload"] = field(init=False, default_factory=dict)
 
     @contextmanager
     def upload(self, machine: Machine, who: str) -> Iterator["Upload"]:

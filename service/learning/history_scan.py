@@ -104,7 +104,7 @@ class Survey:
 
     def _count_serial(self, serial: str, rows: int) -> None:
         if not serial:
-            return  # a row that names no machine may be anybody's
+            return  # a row that names no machine may be of any machine
         known = serial[:_LONGEST_SERIAL] if serial.isprintable() else ascii(serial[:_LONGEST_SERIAL])
         if known in self.serials or len(self.serials) < _MOST_SERIALS:
             self.serials[known] = self.serials.get(known, 0) + rows

@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,11 +22,13 @@ from service.errors import ChampionChanged, InputRejected, LeaseLost, ServiceErr
 from service.http.message import Message, Sentence
 from service.learning.candidate import Candidate
 from service.learning.commit_store import UpdateStore
+from service.learning.enrolment_service import wall_now
 from service.learning.job_store import JobStore
 from service.learning.models import Job, Progress
 from service.learning.training_process import RESULT_FILE, Interrupted, WarmProcessPool
 from service.messaging.background import BackgroundThread, short_switch_interval
 from service.messaging.bus import ChangeBus, JobsChanged
+from wire.clock import PlantClock
 
 log = logging.getLogger(__name__)
 
@@ -49,19 +51,16 @@ class TrainingWorker(BackgroundThread):
     queue_ready: Callable[[], object]
     process_pool: WarmProcessPool
     job_payload: Callable[[Job], dict[str, Any]]
-    read_candidate: Callable[[Path], Candidate]
-    wall: Callable[[], datetime]
-    plant: Callable[[], datetime]
+    clock: PlantClock
     folder: Path
     on_done: Callable[[], None]
     wake: Event = field(default_factory=Event)  # set when there may be a job
     bus: ChangeBus = field(default_factory=ChangeBus)
-    lease: timedelta = LEASE
-    hung_after_s: float = _HUNG_AFTER_S
-    owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
 
     def __post_init__(self) -> None:
         super().__init__("worker")
+        self.lease, self.hung_after_s = LEASE, _HUNG_AFTER_S
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
     def sweep(self, *, older_than: float = inf) -> None:
         """Delete folders of killed jobs, last written before a time (Unix); all of them only while none runs."""
@@ -82,7 +81,7 @@ class TrainingWorker(BackgroundThread):
                 had_job = self.work()
                 if not had_job:
                     self.process_pool.tick()
-                self.complaint = None
+                self.last_error = None
             except Exception as error:  # noqa: BLE001 - recorded, and tried again
                 self._record_error(error)
             if not had_job and not self._stopping.is_set():
@@ -93,7 +92,7 @@ class TrainingWorker(BackgroundThread):
         """Run the next job; return whether there was one."""
         with short_switch_interval():
             self.queue_ready()
-            job = self.jobs.claim(self.owner, now=self.wall(), lease=self.lease)
+            job = self.jobs.claim(self.owner, now=wall_now(), lease=self.lease)
         if job is None:
             return False
         self.bus.publish(JobsChanged())
@@ -118,7 +117,7 @@ class TrainingWorker(BackgroundThread):
                     self.jobs.release(job, why=_STOPPED)
                     return
                 with short_switch_interval():
-                    self._commit(job, self.read_candidate(Path(folder) / RESULT_FILE))
+                    self._commit(job, Candidate.read(Path(folder) / RESULT_FILE))
         except LeaseLost:
             raise
         except (ChampionChanged, Unavailable) as error:
@@ -136,7 +135,7 @@ class TrainingWorker(BackgroundThread):
 
     def _commit(self, job: Job, candidate: Candidate) -> None:
         version = self._retry_until_available(
-            lambda: self.updates.commit(job, candidate, now=self.wall(), plant_now=self.plant())
+            lambda: self.updates.commit(job, candidate, now=wall_now(), plant_now=self.clock.now())
         )
         log.info("job %s: v%s %s", job.id, version, "serves" if candidate.passed else "was rejected")
         self.on_done()
@@ -177,7 +176,7 @@ class TrainingWorker(BackgroundThread):
 
     def _fail(self, job: Job, why: Message) -> None:
         log.warning("job %s failed: %s", job.id, why)
-        self._retry_until_available(lambda: self.jobs.fail(job, why, now=self.wall(), plant_now=self.plant()))
+        self._retry_until_available(lambda: self.jobs.fail(job, why, now=wall_now(), plant_now=self.clock.now()))
 
     def _renew(self, job: Job, progress: Progress) -> None:
         try:

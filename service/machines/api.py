@@ -44,7 +44,7 @@ def _machine_routes(machines: SiteFilteredMachines, events: EventStore, catalogu
     def list_machines(
         retired: Annotated[bool, Query(description="Those too that have been let go.")] = False,  # noqa: FBT002
     ) -> Fleet:
-        """All enrolled machines, and who knocks without being enrolled."""
+        """All enrolled machines, and unregistered machines that publish."""
         agents = machines.agents()
         return Fleet(
             machines=[view(one, agents.get(one.id)) for one in machines.all(retired=retired)],
@@ -110,10 +110,10 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
     )
 
 
-def unregistered_view(knock: UnregisteredMachine) -> UnregisteredMachineView:
-    """Return who knocks as the API shows it."""
-    site, machine = knock.machine
-    return UnregisteredMachineView(site=site, machine=machine, first_at=knock.first_at, last_at=knock.last_at)
+def unregistered_view(found: UnregisteredMachine) -> UnregisteredMachineView:
+    """Return an unregistered machine as the API shows it."""
+    site, machine = found.machine
+    return UnregisteredMachineView(site=site, machine=machine, first_at=found.first_at, last_at=found.last_at)
 
 
 def write_cursor(cursor: Cursor) -> str:

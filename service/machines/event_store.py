@@ -91,7 +91,7 @@ class EventStore:
     def commit(self, recording: EventWrite) -> WriteResult:
         """Write all that a recording holds in one transaction; a repeated event changes nothing.
 
-        Whoever is retired or erased meanwhile is left out: that is decided here, where nobody can come between.
+        Machines that were retired or erased meanwhile are left out; that is decided inside the transaction.
         """
         self._months.prepare(recording.events)
         with self._months_may_be_gone(), self.database.write() as connection:

@@ -54,7 +54,7 @@ class EventWrite:
     released_quarantine: set[int] = field(
         default_factory=set
     )  # rows of the quarantine that this recording replaces
-    # Epochs that were stored before; where one is gone, its machine was erased, whoever it is now.
+    # Epochs that were stored before; if one is missing, its machine was erased.
     continued: set[tuple[int, UUID]] = field(default_factory=set)
     renumber_clashes: bool = False  # store events whose number is taken by another event under another number
     rivals: dict[int, Note] = field(default_factory=dict)  # machines in whose name another agent speaks, too

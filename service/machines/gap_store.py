@@ -16,7 +16,7 @@ from wire.acks import merge_ranges
 from wire.timestamps import from_us
 
 _COLUMNS = ("epoch_id", "first_seq", "last_seq", "machine_id", "first_us", "last_us", "reason", "received_us")
-# A gap that goes on is told again, longer; a shorter one is from before, and what was acked is never forgotten.
+# A gap that goes on is reported again, longer; a shorter one is older and does not replace it.
 _A_GAP_GROWS = (
     "(epoch_id, first_seq) DO UPDATE SET last_seq = excluded.last_seq,"
     " first_us = CASE WHEN excluded.first_us < gaps.first_us THEN excluded.first_us ELSE gaps.first_us END,"
@@ -31,7 +31,7 @@ _MOST_ARRIVED = 20_000
 
 def insert_gaps(
     connection: Connection,
-    told: Sequence[GapRow],
+    reported: Sequence[GapRow],
     numbers: Mapping[tuple[int, UUID], int],
     received_us: int,
     *,
@@ -43,7 +43,7 @@ def insert_gaps(
     """
     left_out: Counter[tuple[int, ExcessKind]] = Counter()
     by_machine: dict[int, list[GapRow]] = defaultdict(list)
-    for gap in told:
+    for gap in reported:
         by_machine[gap.machine].append(gap)
     for machine, rows in sorted(by_machine.items()):
         kept = connection.execute(select(func.count()).where(gaps.c.machine_id == machine)).scalar_one()
@@ -80,7 +80,7 @@ def _known(
 
 
 def _cover(connection: Connection, machine: int, excess: Sequence[GapRow]) -> None:
-    """Let the newest gap of a machine cover the time of others: nobody listened then, whoever is to blame."""
+    """Extend the newest gap of a machine over the time of others, which count as unobserved too."""
     newest = connection.execute(
         select(gaps.c.epoch_id, gaps.c.first_seq, gaps.c.first_us, gaps.c.last_us)
         .where(gaps.c.machine_id == machine)

@@ -37,7 +37,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Agent:
-    """How an agent was when last heard, in plant time; ``since`` is its first sign of life."""
+    """The last known state of an agent, in plant time; ``since`` is its first message."""
 
     online: bool
     last_seen_at: datetime
@@ -46,7 +46,7 @@ class Agent:
     spooled: int | None = None
     skew_ms: int | None = None
     since: datetime | None = None
-    state_at: datetime | None = None  # what the state says is true as of then; events are heard later
+    state_at: datetime | None = None  # the time of the state; events may arrive later
     skipped: int = 0  # rows of its source that it could not read
     last_skipped: Note | None = None
     warning: Note | None = None
@@ -56,7 +56,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class UnregisteredMachine:
-    """Somebody speaks on the topics of a machine that is not registered."""
+    """A client publishes on the topics of a machine that is not registered."""
 
     machine: MachineId
     first_at: datetime
@@ -64,7 +64,7 @@ class UnregisteredMachine:
 
 
 class MachineReader(Protocol):
-    """Who is registered, how their agents are, who knocks."""
+    """Registered machines, the state of their agents, unregistered machines."""
 
     def get(self, machine: MachineId) -> Machine: ...
     def find(self, machine: MachineId) -> Machine | None: ...
@@ -77,7 +77,7 @@ class MachineReader(Protocol):
 def connection_status(
     agent: Agent | None, now: datetime, *, stale_after: timedelta, silent: bool = False
 ) -> ConnectionStatus:
-    """Judge from how its agent was when last heard; ``silent`` if its alarms have stopped against its rhythm."""
+    """Return the status from the agent's last state; ``silent`` if alarms have stopped for unusually long."""
     if agent is None:
         return ConnectionStatus.NEVER
     if not agent.online:

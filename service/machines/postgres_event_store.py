@@ -59,7 +59,7 @@ def insert_new(
         machine, _, seq, code, at_us, flag = event
         body = (code, at_us)
         kept = known.setdefault((epoch, seq), body)
-        if kept is body:  # nobody had it, neither the table nor this recording
+        if kept is body:  # neither the table nor this write had it
             fresh.append(event)
             rows.append((epoch, seq, machine, code, at_us, recording.received_us, flag))
         elif kept != body:

@@ -1,4 +1,4 @@
-"""Forgetting: by the month where months have tables, the rest in pieces that nobody waits long behind."""
+"""Deletion of old rows: whole monthly partitions where they exist, the rest in short transactions."""
 
 import logging
 from collections.abc import Sequence
@@ -145,7 +145,7 @@ class RetentionStore:
             try:
                 with self.database.write() as connection:
                     gone = partitions.drop_month(connection, month)
-            except Unavailable as error:  # somebody reads on and on; row by row it goes without waiting
+            except Unavailable as error:  # blocked by a long read; deleting rows does not wait for it
                 log.info("could not drop the events of %d-%02d as a whole: %s", *month, error)
                 return 0
             if gone:

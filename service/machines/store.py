@@ -19,7 +19,7 @@ from wire.identity import MachineId
 from wire.state import Note
 from wire.timestamps import from_us, to_us
 
-_TOLD = (
+_STATE_COLUMNS = (
     "online",
     "agent",
     "epoch",
@@ -32,11 +32,12 @@ _TOLD = (
     "warning",
     "warning_us",
 )
-_MOST_FORGOTTEN = 2_000  # knocks in one transaction
-_LIFE_COLUMNS = ("machine_id", "last_seen_us", "first_seen_us", *_TOLD)
-# Who only raised an alarm names no agent; it keeps what it told before.
+_MOST_FORGOTTEN = 2_000  # unregistered machines deleted in one transaction
+_LIFE_COLUMNS = ("machine_id", "last_seen_us", "first_seen_us", *_STATE_COLUMNS)
+# An event has no agent state; the stored one is kept.
 _LIVES = "(machine_id) DO UPDATE SET last_seen_us = excluded.last_seen_us, " + ", ".join(
-    f"{name} = CASE WHEN excluded.agent IS NULL THEN agents.{name} ELSE excluded.{name} END" for name in _TOLD
+    f"{name} = CASE WHEN excluded.agent IS NULL THEN agents.{name} ELSE excluded.{name} END"
+    for name in _STATE_COLUMNS
 )
 # Machine by machine, one look at an index's end for each; a maximum over all of them would read everything.
 _LATEST = (
@@ -75,7 +76,7 @@ class MachineStore:
             return [_machine(row) for row in connection.execute(query)]
 
     def agents(self) -> dict[MachineId, Agent]:
-        """Return how the agents were when last heard, for those that ever were."""
+        """Return the last known state of every agent that ever published."""
         query = select(machines.c.site, machines.c.machine, agents).join_from(machines, agents)
         with self.database.read() as connection:
             return {MachineId(row.site, row.machine): _agent(row) for row in connection.execute(query)}
@@ -94,7 +95,7 @@ class MachineStore:
             return {MachineId(row.site, row.machine): _agent(row) for row in connection.execute(query)}
 
     def agent(self, machine: Machine) -> Agent | None:
-        """Return how one machine's agent was when last heard."""
+        """Return the last known state of a machine's agent."""
         with self.database.read() as connection:
             row = connection.execute(select(agents).where(agents.c.machine_id == machine.row_id)).one_or_none()
         return _agent(row) if row else None
@@ -118,24 +119,24 @@ class MachineStore:
 
 
 def update_last_seen(
-    connection: Connection, told: Mapping[int, Agent], heard: Collection[int], at_us: int
+    connection: Connection, states: Mapping[int, Agent], seen: Collection[int], at_us: int
 ) -> None:
-    """Note inside a transaction how agents are that told it, and that others were heard.
+    """Store agent states inside a transaction, and the last contact of machines that sent only events.
 
-    Events are a sign of life too, but once an agent has told its state, only a state says it is online.
+    Once an agent has sent a state, only a state makes it online.
     """
-    rows = [_life(connection, row, told.get(row), at_us) for row in sorted(told.keys() | heard)]
+    rows = [_life(connection, row, states.get(row), at_us) for row in sorted(states.keys() | seen)]
     insert_rows(connection, agents, _LIFE_COLUMNS, rows, on_conflict=_LIVES)
 
 
 def _life(connection: Connection, row: int, agent: Agent | None, at_us: int) -> tuple[Any, ...]:
     if agent is None:
-        return (row, at_us, at_us, True, *[None] * (len(_TOLD) - 1))
+        return (row, at_us, at_us, True, *[None] * (len(_STATE_COLUMNS) - 1))
     at_us = to_us(agent.last_seen_at)
     epoch = agent.epoch.hex if agent.epoch and connection.dialect.name == "sqlite" else agent.epoch
     state_us = to_us(agent.state_at) if agent.state_at else at_us
-    told = (agent.online, agent.version, epoch, agent.spooled, agent.skew_ms, state_us, agent.skipped)
-    return (row, at_us, at_us, *told, *_note_columns(agent.last_skipped), *_note_columns(agent.warning))
+    state = (agent.online, agent.version, epoch, agent.spooled, agent.skew_ms, state_us, agent.skipped)
+    return (row, at_us, at_us, *state, *_note_columns(agent.last_skipped), *_note_columns(agent.warning))
 
 
 def record_rivals(connection: Connection, rivals: Mapping[int, Note]) -> None:
@@ -155,21 +156,21 @@ def _note(text: str | None, at_us: int | None) -> Note | None:
     return None if text is None or at_us is None else Note.model_construct(text=text, at=from_us(at_us))
 
 
-def record_unregistered(connection: Connection, knocking: Collection[MachineId], at_us: int, *, most: int) -> int:
-    """Note inside a transaction who knocked, and keep only the newest; return how many were left out."""
-    if not knocking:
+def record_unregistered(connection: Connection, found: Collection[MachineId], at_us: int, *, most: int) -> int:
+    """Store unregistered machines inside a transaction, only the newest; return how many were left out."""
+    if not found:
         return 0
-    chosen = sorted(knocking)[:most]
+    chosen = sorted(found)[:most]
     for site, machine in chosen:
         row = {"site": site, "machine": machine, "first_us": at_us, "last_us": at_us}
         connection.execute(
             upsert(connection, unregistered_machines, row, keys=["site", "machine"], once=["first_us"])
         )
-    return len(knocking) - len(chosen) + _forget_oldest_knocks(connection, most)
+    return len(found) - len(chosen) + _delete_oldest_unregistered(connection, most)
 
 
-def _forget_oldest_knocks(connection: Connection, most: int) -> int:
-    """Delete the knocks that are too many, oldest first, and never wait for who writes to one of them."""
+def _delete_oldest_unregistered(connection: Connection, most: int) -> int:
+    """Delete the oldest beyond the limit, without waiting for locked rows."""
     excess = connection.execute(select(func.count()).select_from(unregistered_machines)).scalar_one() - most
     if excess <= 0:
         return 0

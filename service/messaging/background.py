@@ -18,7 +18,7 @@ class BackgroundThread:
         self._name = name
         self._stopping = Event()
         self._thread = Thread(target=self._run, name=name, daemon=True)
-        self.complaint: str | None = None
+        self.last_error: str | None = None
 
     def start(self) -> None:
         self._thread.start()
@@ -32,7 +32,7 @@ class BackgroundThread:
     @property
     def error(self) -> str | None:
         """The last error, until work succeeds again."""
-        return self.complaint or (None if self._thread.is_alive() else f"the {self._name} has ended")
+        return self.last_error or (None if self._thread.is_alive() else f"the {self._name} has ended")
 
     def _run(self) -> None:
         raise NotImplementedError
@@ -40,9 +40,9 @@ class BackgroundThread:
     def _record_error(self, error: Exception) -> None:
         """Record an error; the caller tries again."""
         if isinstance(error, Unavailable):
-            self.complaint = str(error)
+            self.last_error = str(error)
             return
-        self.complaint = repr(error)
+        self.last_error = repr(error)
         log.error("unexpected error in the %s thread", self._name, exc_info=error)
 
 

@@ -51,24 +51,26 @@ class BrokerStats:
 
     def warnings(self) -> dict[str, str]:
         """Say what a person should look at."""
-        told, now = {}, self._monotonic()
+        warnings, now = {}, self._monotonic()
         if now - self._dropped_at < _REMEMBERS:
-            told["broker_dropped"] = (
+            warnings["broker_dropped"] = (
                 f"The broker has dropped {self._dropped} messages, the last within the hour; agents send them "
                 "again. Raise max_queued_messages and max_queued_bytes in its configuration."
             )
         queued = self._figures.get(_STORED, 0)
         if queued > self._queue_alarm:
-            told["broker_queue"] = f"The broker holds {queued} messages; the service may be too slow, or was away."
+            warnings["broker_queue"] = (
+                f"The broker holds {queued} messages; the service may be too slow, or was down."
+            )
         if now - self._forgot_at < _REMEMBERS:
-            told["broker_session"] = (
+            warnings["broker_session"] = (
                 "The broker has forgotten our session within the hour, and what it kept for us; agents send it "
                 "again. See whether its disk or its memory file was damaged, or persistence is off."
             )
         if now - self._oversize_at < _REMEMBERS:
-            told["oversize_publish"] = (
+            warnings["oversize_publish"] = (
                 f"{self.oversize} messages were not published because they are too large for the broker, the last "
                 f"to {self._oversize_topic}. Raise max_packet_size in the broker's configuration to 70000 or "
                 "more; if it is that large, report this as a defect."
             )
-        return told
+        return warnings

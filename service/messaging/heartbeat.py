@@ -47,7 +47,7 @@ class Heartbeat(BackgroundThread):
             self._triggered.clear()
             try:
                 self.send()
-                self.complaint = None
+                self.last_error = None
             except Exception as error:  # noqa: BLE001 - recorded, and tried again
                 self._record_error(error)
             if not self._stopping.is_set():

@@ -65,7 +65,7 @@ class LeaseKeeper(BackgroundThread):
         while not self._stopping.is_set():
             try:
                 self.renew()
-                self.complaint = None
+                self.last_error = None
             except Exception as error:  # noqa: BLE001 - recorded, and tried again
                 self._record_error(error)
                 self._publish_changes()

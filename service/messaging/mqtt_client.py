@@ -61,11 +61,10 @@ _IN_TURN = {SubscriptionMode.SHARED: (_STATES,), SubscriptionMode.LEADER_ONLY: (
 
 
 class MqttClient:
-    """One paho client, reconnecting for ever; ``connected`` and ``complaint`` tell how it is.
+    """One paho client, reconnecting for ever; ``connected`` and ``error`` are its state.
 
-    Who is one of several has a session that ends with its connection: what it had not acked then goes to nobody
-    else, and its agent, which was not acked either, sends it again. A session that waited for a process which
-    never returns would swallow its share for days.
+    One of several processes has a session that ends with its connection. Agents resend what it had not acked. A
+    persistent session of a process that never returns would hold its share of the messages for days.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class MqttClient:
         self._subscribing: int | None = None
         self._had_session = False
         self._packet_limit = _NO_LIMIT  # bytes; MQTT 5 brokers state theirs when we connect
-        self.connect_count = 0  # how often we were connected; whoever must look again after each can count
+        self.connect_count = 0  # connects so far; a change means a reconnect
         self.connected = self._may_publish = False
         self._answered = False  # whether the broker has answered on this connection; a TLS port only hangs up
         self.error: str | None = f"not connected yet to the broker at {address.host}:{address.port}"
@@ -200,18 +199,18 @@ class MqttClient:
         hint = None if self._answered else tls_hint(self._address)
         self.connected = self._may_publish = self._answered = False
         if hint is not None:
-            self._complain(hint)
+            self._set_error(hint)
         else:
             self.error = f"no connection to the broker at {self._address.host}:{self._address.port}: {reason}"
 
     def _on_connect_fail(self, _client: mqtt.Client, _data: Any) -> None:
         error = sys.exc_info()[1]  # paho calls this where it handles it
-        self._complain(f"no connection to the broker at {self._address.host}:{self._address.port}: {error}")
+        self._set_error(f"no connection to the broker at {self._address.host}:{self._address.port}: {error}")
 
-    def _complain(self, complaint: str) -> None:
-        if complaint != self.error:
-            log.warning("%s", complaint)
-        self.error = complaint
+    def _set_error(self, error: str) -> None:
+        if error != self.error:
+            log.warning("%s", error)
+        self.error = error
 
     def _on_message(self, _c: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
         try:

@@ -54,7 +54,7 @@ class ChangeSender(BackgroundThread):
             self._wake.clear()
             try:
                 self._send(self._batch.take())
-                self.complaint = None
+                self.last_error = None
             except Exception as error:  # noqa: BLE001 - recorded, and the next batch is tried
                 self._record_error(error)
 
@@ -79,8 +79,8 @@ class ChangeReceiver(BackgroundThread):
                     self._deliver(ChangesMissed())
                     self._receive(connection)
             except (psycopg.Error, Unavailable) as error:
-                self.complaint = f"cannot listen to other processes: {error}"
-                log.warning(self.complaint)
+                self.last_error = f"cannot listen to other processes: {error}"
+                log.warning(self.last_error)
                 self._stopping.wait(_RETRY_S)
             except Exception as error:  # noqa: BLE001 - recorded; the next connection invalidates everything
                 self._record_error(error)
@@ -108,7 +108,7 @@ class ChangeReceiver(BackgroundThread):
 
     def _deliver(self, event: Change | ChangesMissed) -> None:
         self._bus.deliver(event)
-        self.complaint = None
+        self.last_error = None
 
 
 class PgBridge:

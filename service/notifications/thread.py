@@ -39,7 +39,7 @@ class NotificationThread(BackgroundThread):
             started = time.monotonic()
             try:
                 self._service.run_once(lambda: self._stopping.wait(_YIELD_S))
-                self.complaint = None
+                self.last_error = None
             except Exception as error:  # noqa: BLE001 - recorded and retried
                 self._record_error(error)
             self._stopping.wait(_REST_RATIO * (time.monotonic() - started))
@@ -77,7 +77,7 @@ class WebhookSender(BackgroundThread):
                 submitted = 0
                 try:
                     submitted = self._submit_due(workers)
-                    self.complaint = None
+                    self.last_error = None
                 except Exception as error:  # noqa: BLE001 - recorded and retried
                     self._record_error(error)
                 self._stopping.wait(self._interval / 10 if submitted else self._interval)

@@ -37,11 +37,11 @@ class Scoring:
 
 def build(
     settings: Settings,
-    *,
     machines: MachineStore,
     events: EventStore,
     versions: VersionStore,
     outcomes: OutcomeStore,
+    *,
     clock: PlantClock,
     is_leader: Callable[[], bool],
 ) -> Scoring:

@@ -30,7 +30,7 @@ class ScoringThread(BackgroundThread):
                 continue
             try:
                 self._catch_up()
-                self.complaint = None
+                self.last_error = None
             except Exception as error:  # noqa: BLE001 - recorded and retried
                 self._record_error(error)
 

@@ -123,21 +123,23 @@ def test_an_unready_service_answers_and_is_no_error(client: Client) -> None:
     assert "broker" in readiness.errors
 
 
-def test_history_is_streamed_from_a_path_a_file_or_memory_and_told_as_it_goes(
+def test_history_is_streamed_from_a_path_a_file_or_memory_with_progress(
     client: Client, async_client: AsyncClient, filler: Machine, tmp_path: Path
 ) -> None:
     rows = [f"2026-11-1{day} 08:{minute:02}:00,5,1\n" for day in range(5) for minute in range(60)]
     body = (HEADER + "".join(rows)).encode() + b"\n" * 3_000_000
-    log, told = tmp_path / "filler.csv", list[int]()
+    log, sent = tmp_path / "filler.csv", list[int]()
     log.write_bytes(body)
-    assert client.enrolment.load_history(filler.id, log, told=told.append).stored == len(rows)
-    assert len(told) == 3
-    assert (told[-1], told) == (len(body), sorted(told))
+    assert client.enrolment.load_history(filler.id, log, on_progress=sent.append).stored == len(rows)
+    assert len(sent) == 3
+    assert (sent[-1], sent) == (len(body), sorted(sent))
     zipped = BytesIO(gzip.compress(body))
     assert client.enrolment.load_history(filler.id, zipped).duplicates == len(rows)
     again: list[int] = []
-    loaded = asyncio.run(async_client.enrolment.load_history(filler.id, body, serial="1", told=again.append))
-    assert (loaded.duplicates, again) == (len(rows), told)
+    loaded = asyncio.run(
+        async_client.enrolment.load_history(filler.id, body, serial="1", on_progress=again.append)
+    )
+    assert (loaded.duplicates, again) == (len(rows), sent)
 
 
 def test_a_refused_row_names_the_file_it_came_from(client: Client, filler: Machine, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ class Row:
     tally: Tally = field(default_factory=Tally)
     recoveries: list[float] = field(default_factory=list)
     state: str = "waits"
-    complaint: str = ""
+    error: str = ""
 
     @property
     def failed(self) -> bool:
@@ -48,7 +48,7 @@ class Row:
             "duplicated": self.tally.duplicated,
             "recovery_seconds": None if self.slowest is None else round(self.slowest, 2),
             "state": self.state,
-            "complaint": self.complaint,
+            "error": self.error,
         }
 
 
@@ -63,13 +63,13 @@ def play(row: Row, env: FaultEnvironment, *, told: Callable[[], None] = lambda: 
             row.recoveries.append(seconds)
             told()
     except Skipped as error:
-        row.state, row.complaint = "skipped", str(error)
+        row.state, row.error = "skipped", str(error)
     except (Broken, pytest.fail.Exception) as error:
-        row.state, row.complaint = "failed", str(error)
+        row.state, row.error = "failed", str(error)
     except Exception as error:  # noqa: BLE001 - a row that breaks is a failed row, and the others go on
-        row.state, row.complaint = "failed", f"{error!r}\n{traceback.format_exc()}"
+        row.state, row.error = "failed", f"{error!r}\n{traceback.format_exc()}"
     else:
         row.state = "failed" if row.tally.lost or row.tally.duplicated else "kept"
         if row.failed:
-            row.complaint = f"{row.tally.lost} lost, {row.tally.duplicated} duplicated"
+            row.error = f"{row.tally.lost} lost, {row.tally.duplicated} duplicated"
     told()

@@ -18,7 +18,7 @@ def live_table(rows: Sequence[Row]) -> Table:
         table.add_column(title, justify="left" if place == 0 else "right")
     table.add_column("promise", overflow="fold")
     for row in rows:
-        word = f"[{_COLOURS[row.state]}]{row.state}[/]" + (f": {escape(row.complaint)}" if row.complaint else "")
+        word = f"[{_COLOURS[row.state]}]{row.state}[/]" + (f": {escape(row.error)}" if row.error else "")
         table.add_row(*_cells(row), word)
     return table
 
@@ -27,7 +27,7 @@ def markdown(rows: Sequence[Row]) -> str:
     """Write the rows as a Markdown table."""
     lines = [f"| {' | '.join(_TITLES)} | promise |", f"|{'---|' * (len(_TITLES) + 1)}"]
     for row in rows:
-        why = f": {row.complaint.splitlines()[0]}" if row.complaint else ""
+        why = f": {row.error.splitlines()[0]}" if row.error else ""
         lines.append(f"| {' | '.join(_cells(row))} | {row.state}{why} |")
     return "\n".join(lines) + "\n"
 

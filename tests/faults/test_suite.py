@@ -32,7 +32,7 @@ def test_a_service_that_acks_before_it_commits_is_caught_losing_events() -> None
 
     row = Row(Fault("hasty", killed_while_it_takes_events, None, Effort(3)), Effort(3))
     play(row, FaultEnvironment(module="tests.faults.ack_before_commit_service", patience=20))
-    assert row.tally.lost > 0, row.complaint
+    assert row.tally.lost > 0, row.error
     assert row.failed
 
 
@@ -40,7 +40,7 @@ def test_a_service_that_acks_before_it_commits_is_caught_losing_events() -> None
 def test_the_service_as_it_is_loses_nothing() -> None:
     row = Row(FAULTS["service killed"], Effort(1))
     play(row, FaultEnvironment())
-    assert (row.state, row.runs) == ("kept", 1), row.complaint
+    assert (row.state, row.runs) == ("kept", 1), row.error
     assert row.tally.events > 0
     figures = row.figures()
     assert {"fault", "runs", "events", "lost", "duplicated", "recovery_seconds"} <= set(figures)
@@ -79,7 +79,7 @@ def test_a_row_that_breaks_its_promise_or_cannot_be_played_says_so() -> None:
     for inject in (breaks, cannot):
         row = Row(type(fault)("x", inject, None, Effort(1)), Effort(1))
         play(row, FaultEnvironment())
-        rows.append((row.state, row.complaint))
+        rows.append((row.state, row.error))
     assert rows == [("failed", "water is wet"), ("skipped", "no such disk")]
 
 

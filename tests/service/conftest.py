@@ -203,9 +203,9 @@ def worker(service: Service, stores: Stores, filler: Machine, tmp_path: Path) ->
     stores.jobs.queue(job)
 
     def make(program: str) -> TrainingWorker:
-        service.worker.process_pool = WarmProcessPool(
+        service.learning.worker.process_pool = WarmProcessPool(
             lambda: TrainingProcess([sys.executable, "-c", program], tmp_path)
         )
-        return service.worker
+        return service.learning.worker
 
     return make

@@ -48,7 +48,7 @@ def seed(service: Service, stores: Stores) -> dict[str, Machine]:
     service.machines.silence.silent = [
         SilentMachine(machine.id, NOW - HOUR, 3.0, 2.0) for machine in machines.values()
     ]
-    service.credentials.locked_out = [machine.id for machine in machines.values()]
+    service.broker_access.credentials.locked_out = [machine.id for machine in machines.values()]
     for site in SITES:
         service.ingest.ingester.rejected[f"alarmcast/v1/{site}/filler-1"] += 5
     return machines

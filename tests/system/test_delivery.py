@@ -59,16 +59,16 @@ def test_with_the_broker_away_both_sides_wait_and_recover_by_themselves(plant: P
     wait_until(plant.is_ready, "the service is ready")
 
 
-def test_a_machine_that_is_not_registered_knocks_and_loses_nothing(plant: Plant, tmp_path: Path) -> None:
+def test_a_machine_that_is_not_registered_is_listed_and_loses_nothing(plant: Plant, tmp_path: Path) -> None:
     log = tmp_path / "alarms.jsonl"
     plant.start_service()
     plant.agent(MACHINE, log).start()
     write_alarms(log, 0, 20)
 
-    def knocks() -> bool:
+    def is_listed() -> bool:
         return [knock.machine for knock in plant.api.machines.list().unregistered] == ["filler-1"]
 
-    wait_until(knocks, "the machine is seen knocking")
+    wait_until(is_listed, "the machine is listed as unregistered")
     wait_until(lambda: plant.spooled(MACHINE) == 20, "all is spooled")
     added = plant.admin("enrol", MACHINE)
     assert added.returncode == 0
@@ -82,7 +82,7 @@ def test_events_lost_on_the_way_are_sent_again_though_newer_ones_are_acked(plant
     plant.start_service()
     plant.agent(MACHINE, log).start()
     write_alarms(log, 0, 20)
-    wait_until(lambda: plant.api.machines.list().unregistered, "the machine knocks; its first events are gone")
+    wait_until(lambda: plant.api.machines.list().unregistered, "the machine is listed; its first events are gone")
     plant.enrol(MACHINE)
     written = 20
 

@@ -57,7 +57,7 @@ class Enrolment(BaseModel):
     machine: MachineView
     job: JobView
     credentials: IssuedCredentials | None = Field(
-        default=None, description="Shown once, to whoever's request issued them; null in every other answer."
+        default=None, description="Shown once, in the response to the request that issued them; null otherwise."
     )
     credentials_note: str | None = Field(
         default=None, description="Why none were issued though the broker may want some, and what to do."

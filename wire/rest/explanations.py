@@ -128,7 +128,7 @@ class ExplanationView(BaseModel):
     hindsight: bool = Field(description="True if the model was not yet serving at as_of.")
     baseline_samples: int = Field(
         description="Over how many past moments the usual was taken, every 11 hours of the last 28 days; with 0 "
-        "it is what the model says of a machine that was never heard."
+        "it is what the model says of a machine without any events."
     )
     reading: str = Field(description="How to read it, in one sentence.")
     explanations: list[ExplainedAlarm]

@@ -39,7 +39,7 @@ class LikelyView(BaseModel):
     )
     threshold: Share = Field(description="From this probability on the alarm counts as expected.")
     expected: bool
-    shelved: bool = Field(default=False, description="Somebody wants to hear nothing of it for now.")
+    shelved: bool = Field(default=False, description="It is shelved: no notifications for now.")
 
 
 class ShelvedAlarm(BaseModel):
@@ -58,7 +58,7 @@ class FleetCard(BaseModel):
     time_zone: str
     state: MachineState = Field(description="How far it is on the way to a model that knows it.")
     presence: ConnectionStatus
-    last_seen_at: UtcDatetime | None = Field(description="When its agent was last heard.")
+    last_seen_at: UtcDatetime | None = Field(description="When its agent was last seen.")
     spooled: int | None = Field(description="Events that wait at the machine for an ack.")
     last_alarm: LastAlarm | None
     hourly_counts: list[int] = Field(
@@ -84,7 +84,7 @@ class FleetCard(BaseModel):
 
     @property
     def place(self) -> tuple[int, float, float, str, str]:
-        """What cards are sorted by, so that whoever merges changed ones into the others has the same order."""
+        """Sort key of cards, so that clients which merge changed cards keep the order."""
         if self.presence is ConnectionStatus.NEVER:
             group = 3
         else:
@@ -191,7 +191,7 @@ class FleetOverview(BaseModel):
     plant_time: UtcDatetime
     model_version: str | None = Field(description="What serves; null while nothing has been learned.")
     cards: list[FleetCard] = Field(
-        description="Most urgent first; what is not urgent but cannot be heard, or is silent, comes next; "
+        description="Most urgent first; then machines that are not urgent but offline or silent; "
         "machines that have never connected come last."
     )
     gone: list[MachineKey] = Field(description="With `since`: machines that are no longer part of the fleet.")

@@ -91,10 +91,10 @@ class AgentTotals(BaseModel):
     """All machines' agents together; `GET /v1/machines` has each of them."""
 
     machines: int
-    online: int = Field(description="Heard lately.")
-    stale: int = Field(description="Online by their word, but not heard for longer than they may.")
+    online: int = Field(description="Seen lately.")
+    stale: int = Field(description="Their last state is online, but they have sent nothing for too long.")
     offline: int
-    never: int = Field(description="Never heard.")
+    never: int = Field(description="Never seen.")
     spooled: int = Field(description="Events that wait at all machines.")
     most_spooled: SpoolView | None = Field(description="Where most waits; null if nothing does.")
     worst_skew: SkewView | None = Field(description="Whose clock is off most; null if no agent has said.")
@@ -139,7 +139,7 @@ class DatabaseView(BaseModel):
 class JobTotals(BaseModel):
     """Learnings under way and to come."""
 
-    collecting: int = Field(description="Wait until their machine has been heard for long enough.")
+    collecting: int = Field(description="Wait until their machine has been observed for long enough.")
     queued: int
     running: int
 

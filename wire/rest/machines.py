@@ -48,7 +48,7 @@ _EXAMPLE_ALARM: Final[dict[str, Any]] = {
 
 
 class AgentView(BaseModel):
-    """How the machine's agent was when last heard."""
+    """The last known state of the machine's agent."""
 
     online: bool
     last_seen_at: UtcDatetime
@@ -62,7 +62,7 @@ class AgentView(BaseModel):
     last_skipped: Note | None = Field(default=None, description="The last of these rows: where it is and why.")
     warning: Note | None = Field(default=None, description="The last thing that it asks a person to look at.")
     duplicate: Note | None = Field(
-        default=None, description="Another agent that was heard in this machine's name."
+        default=None, description="Another agent that publishes in this machine's name."
     )
 
 
@@ -79,11 +79,11 @@ class MachineView(BaseModel):
     state: MachineState = Field(description="How far it is on the way to a model that knows it.")
     reason: str | None = Field(description="Why it failed, or why the last learning was not taken.")
     learned_at: UtcDatetime | None = Field(description="When it was last learned.")
-    agent: AgentView | None = Field(description="Null until the agent is heard for the first time.")
+    agent: AgentView | None = Field(description="Null until the first message of the agent.")
 
 
 class UnregisteredMachineView(BaseModel):
-    """Somebody who speaks as a machine that is not registered; nothing of it is stored, nothing is lost."""
+    """A client that publishes as a machine that is not registered; nothing is stored, agents keep their events."""
 
     site: Identifier
     machine: Identifier

@@ -58,7 +58,7 @@ class Scrape:
 @pytest.fixture
 def web(service: Service) -> Iterator[alarmcast.Client]:
     """A client outside the door at which requests are counted."""
-    door = InProcess(RequestMiddleware(service.app, service.traffic), raise_defects=False)
+    door = InProcess(RequestMiddleware(service.app, service.http_metrics), raise_defects=False)
     with alarmcast.Client("http://test", key=service.key, transport=door) as client:
         yield client
 

@@ -101,7 +101,7 @@ def test_every_host_sweeps_away_what_was_left_for_a_day_by_who_was_killed(
             left.mkdir() if "job" in left.name else left.touch()
         for place in places:
             os.utime(place, times=(0, time.time() - 25 * 3600))
-        service.housekeeping.start()
+        service.maintenance.start()
         wait_until(lambda: not any(place.exists() for place in places), "what is old is gone")
-        service.housekeeping.stop()
+        service.maintenance.stop()
     assert all(place.with_name(f"{place.name}-young").exists() for place in places)

@@ -163,5 +163,5 @@ def test_while_the_database_is_away_status_answers_with_what_it_knows(service: S
 
 
 def test_a_broker_of_another_installation_is_warned_of(service: Service) -> None:
-    service.credentials.foreign = "The broker belongs to another installation."
-    assert status(service).warnings["broker_foreign"] == service.credentials.foreign
+    service.broker_access.credentials.foreign = "The broker belongs to another installation."
+    assert status(service).warnings["broker_foreign"] == service.broker_access.credentials.foreign

@@ -54,6 +54,6 @@ def test_everything_else_goes_the_usual_way(service: Service, method: str, path:
 def test_a_retired_machine_has_none_that_is_ready(service: Service, filler: Machine) -> None:
     client = asking(service, service.key)
     client.get(FORECAST)
-    service.enrolment.retire(filler.id, who="test", reason=None)
+    service.learning.enrolment.retire(filler.id, who="test", reason=None)
     service.forecasts.cache.invalidate([filler.id])
     assert client.get(FORECAST).status_code == httpx.codes.GONE

@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_quarantined_whole_and_acks_nobody(
         assert connection.execute(select(quarantine.c.body)).scalar_one() == payload[:64_000]
 
 
-def test_a_machine_that_is_not_registered_is_seen_knocking_and_loses_nothing(stores: Stores) -> None:
+def test_a_machine_that_is_not_registered_is_listed_and_loses_nothing(stores: Stores) -> None:
     receipt = take(stores, IncomingMessage(EVENTS, batch(event(1))))
     assert (receipt.acks, rows(stores, events), reasons(stores)) == ([], 0, [])
     assert [knock.machine for knock in stores.machines.unregistered()] == [FILLER]

@@ -79,7 +79,7 @@ def ingest(
     ingester.start(link)  # type: ignore[arg-type]
     wait_until(lambda: len(link.acked) == len(deliveries), "every message is acked to the broker")
     ingester.stop()
-    assert ingester.complaint is None
+    assert ingester.last_error is None
     assert stores
     return link
 

@@ -29,8 +29,8 @@ def every_hours(step: int, days: int, *, until: datetime = NOW) -> list[tuple[da
 
 
 def waits_for(service: Service, stores: Stores) -> str:
-    service.enrolment.invalidate()
-    assert service.enrolment.queue_ready() == 0
+    service.learning.enrolment.invalidate()
+    assert service.learning.enrolment.queue_ready() == 0
     (job,) = stores.jobs.collecting()
     assert job.message
     return str(job.message)
@@ -52,9 +52,9 @@ def test_whoever_waits_for_the_first_event_learns_of_it_within_a_minute(
 ) -> None:
     assert "Waiting for the first event" in waits_for(service, stores)
     raise_alarms(stores, filler, (NOW - HOUR, 139))
-    later = service.enrolment.clock.now() + timedelta(minutes=2)
-    service.enrolment.clock = PlantClock(datetime.now(UTC), later, 0.001)
-    service.enrolment.queue_ready()
+    later = service.learning.enrolment.clock.now() + timedelta(minutes=2)
+    service.learning.enrolment.clock = PlantClock(datetime.now(UTC), later, 0.001)
+    service.learning.enrolment.queue_ready()
     (job,) = stores.jobs.collecting()
     assert str(job.message).startswith("Collecting data: 0 of 336 hourly windows; needs about 24 more days.")
 
@@ -69,9 +69,11 @@ def test_a_machine_collects_and_is_queued_by_itself_once_there_is_enough(
     assert waits_for(service, stores).endswith(" more days."), "its agent is online"
     assert state(stores) is MachineState.COLLECTING
     raise_alarms(stores, filler, *every_hours(6, 40))
-    assert service.enrolment.queue_ready() == 0, "a window takes an hour to come, so nobody looks again at once"
-    service.enrolment.invalidate()
-    assert service.enrolment.queue_ready() == 1
+    assert service.learning.enrolment.queue_ready() == 0, (
+        "a window takes an hour to come, so it is not checked again at once"
+    )
+    service.learning.enrolment.invalidate()
+    assert service.learning.enrolment.queue_ready() == 1
     assert state(stores) is MachineState.LEARNING
     assert stores.jobs.newest()[0].state is JobState.QUEUED
 
@@ -90,7 +92,7 @@ def test_events_that_all_lie_in_the_future_do_not_count_and_the_job_says_so(
 def test_time_in_which_nobody_listened_is_not_learned_from(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
-    school = service.enrolment.datasets
+    school = service.learning.enrolment.datasets
     past = NOW - timedelta(days=60)
     raise_alarms(stores, filler, *every_hours(6, 40, until=past))
     loaded = school.training_windows(filler, NOW)
@@ -103,20 +105,20 @@ def test_time_in_which_nobody_listened_is_not_learned_from(
 def test_a_past_in_many_files_is_the_same_past(service: Service, stores: Stores, filler: Machine) -> None:
     alarms = every_hours(6, 40)
     raise_alarms(stores, filler, *alarms)
-    whole = service.enrolment.datasets.training_windows(filler, NOW)
+    whole = service.learning.enrolment.datasets.training_windows(filler, NOW)
     other = enrolled(stores.enrolments, MachineId("padova", "filler-2"))
     for first in range(0, len(alarms), 4):  # a file a day
         raise_alarms(stores, other, *alarms[first : first + 4])
-    assert service.enrolment.datasets.training_windows(other, NOW) == whole
+    assert service.learning.enrolment.datasets.training_windows(other, NOW) == whole
 
 
 def test_a_gap_in_what_was_heard_is_left_out(service: Service, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *every_hours(6, 60))
-    whole = service.enrolment.datasets.training_windows(filler, NOW)
+    whole = service.learning.enrolment.datasets.training_windows(filler, NOW)
     first, last = NOW - timedelta(days=50), NOW - timedelta(days=40)
     gap = GapRow(filler.row_id, EPOCH, 1, 9, to_us(first), to_us(last), "spool_full")
     stores.events.commit(EventWrite(to_us(NOW), gaps=[gap]))
-    assert whole - service.enrolment.datasets.training_windows(filler, NOW) > 100
+    assert whole - service.learning.enrolment.datasets.training_windows(filler, NOW) > 100
 
 
 def live(stores: Stores, *, learned: datetime) -> None:
@@ -133,13 +135,13 @@ def live(stores: Stores, *, learned: datetime) -> None:
 @pytest.mark.usefixtures("filler")
 def test_a_machine_learned_long_ago_is_learned_again_once(service: Service, stores: Stores) -> None:
     live(stores, learned=NOW - timedelta(days=20))
-    assert service.enrolment.queue_refreshes() == 0
+    assert service.learning.enrolment.queue_refreshes() == 0
     live_since = NOW - timedelta(days=31)
     with stores.database.write() as connection:
         connection.execute(machines.update().values(learned_us=to_us(live_since)))
-    service.enrolment.refresh_after = timedelta(hours=1)  # the clock of these tests hardly moves
-    assert service.enrolment.queue_refreshes() == 1
-    assert service.enrolment.queue_refreshes() == 0, "it is queued already"
+    service.learning.enrolment.refresh_after = timedelta(hours=1)  # the clock of these tests hardly moves
+    assert service.learning.enrolment.queue_refreshes() == 1
+    assert service.learning.enrolment.queue_refreshes() == 0, "it is queued already"
     refreshes = [job for job in stores.jobs.newest() if job.kind is JobKind.REFRESH]
     assert [job.state for job in refreshes] == [JobState.QUEUED]
 
@@ -147,11 +149,11 @@ def test_a_machine_learned_long_ago_is_learned_again_once(service: Service, stor
 @pytest.mark.usefixtures("filler")
 def test_a_machine_that_was_rejected_or_failed_is_tried_again_in_time(service: Service, stores: Stores) -> None:
     live(stores, learned=NOW)
-    service.enrolment.refresh_after = timedelta(hours=1)
+    service.learning.enrolment.refresh_after = timedelta(hours=1)
     for state, kind in (("live", JobKind.REFRESH), ("failed", JobKind.ENROL)):
         with stores.database.write() as connection:
             connection.execute(machines.update().values(state=state, learned_us=None))
-        assert service.enrolment.queue_refreshes() == 1
+        assert service.learning.enrolment.queue_refreshes() == 1
         job = stores.jobs.newest()[0]
         assert job.kind is kind
         with stores.database.write() as connection:
@@ -162,15 +164,15 @@ def test_a_machine_that_was_rejected_or_failed_is_tried_again_in_time(service: S
 def test_without_a_schedule_nothing_is_learned_again(settings: Settings, stores: Stores) -> None:
     live(stores, learned=NOW - timedelta(days=300))
     never = Service(settings.model_copy(update={"refresh_days": 0}), stores)
-    assert never.enrolment.queue_refreshes() == 0
-    assert never.enrolment.refresh(FILLER).kind is JobKind.REFRESH, "but when asked for, it is"
+    assert never.learning.enrolment.queue_refreshes() == 0
+    assert never.learning.enrolment.refresh(FILLER).kind is JobKind.REFRESH, "but when asked for, it is"
 
 
 def test_a_retired_machine_cannot_be_refreshed(service: Service, filler: Machine) -> None:
-    service.enrolment.retire(filler.id, who="test", reason=None)
+    service.learning.enrolment.retire(filler.id, who="test", reason=None)
     with pytest.raises(Gone, match="Enrol it again"):
-        service.enrolment.refresh(FILLER)
-    again = service.enrolment.enrol(NewMachine(FILLER, "Filler 1", "Europe/Rome"), key=None, who="test")
+        service.learning.enrolment.refresh(FILLER)
+    again = service.learning.enrolment.enrol(NewMachine(FILLER, "Filler 1", "Europe/Rome"), key=None, who="test")
     assert again.is_new
 
 
@@ -210,6 +212,6 @@ def test_a_champion_with_damaged_weights_does_not_replace_what_serves(
 
 def test_two_machines_of_one_wish_are_two(service: Service, stores: Stores) -> None:
     for name in ("a", "b"):
-        service.enrolment.enrol(NewMachine(MachineId("lyon", name), "Same", "UTC"), key=None, who="test")
+        service.learning.enrolment.enrol(NewMachine(MachineId("lyon", name), "Same", "UTC"), key=None, who="test")
     assert len(stores.machines.all()) == 2
     assert len(stores.jobs.collecting()) == 2

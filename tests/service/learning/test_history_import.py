@@ -147,15 +147,15 @@ def test_a_service_that_stops_waits_for_the_batch_at_hand_and_takes_no_more(
     log = tmp_path / "history.csv"
     write_log(log, machines=1, days=900, end=NOW, seed=19)
     with ThreadPoolExecutor(1) as pool:
-        loading = pool.submit(service.history.load, filler, ImportFile(log))
+        loading = pool.submit(service.learning.history.load, filler, ImportFile(log))
         wait_until(lambda: service.stores.events.first_at(filler) is not None, "some of it is stored")
-        service.history.stop()
+        service.learning.history.stop()
         stored = len(service.stores.events.series(filler, NOW - timedelta(days=2000), NOW))
         with pytest.raises(Unavailable, match="Load the file again"):
             loading.result()
     assert len(service.stores.events.series(filler, NOW - timedelta(days=2000), NOW)) == stored
     with pytest.raises(Unavailable):
-        service.history.load(filler, ImportFile(log))
+        service.learning.history.load(filler, ImportFile(log))
 
 
 def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
@@ -164,16 +164,16 @@ def test_a_machine_that_is_let_go_while_its_past_is_loaded_gets_no_more_of_it(
     log = tmp_path / "history.csv"
     write_log(log, machines=1, days=900, end=NOW, seed=19)
     with ThreadPoolExecutor(1) as pool:
-        loading = pool.submit(service.history.load, filler, ImportFile(log))
+        loading = pool.submit(service.learning.history.load, filler, ImportFile(log))
         wait_until(lambda: service.stores.events.first_at(filler) is not None, "some of it is stored")
-        service.enrolment.retire(filler.id, who="test", reason=None)
+        service.learning.enrolment.retire(filler.id, who="test", reason=None)
         with pytest.raises(Gone, match="has been retired"):
             loading.result()
 
 
 def test_uploads_are_limited_by_site_by_person_and_in_all(service: Service, stores: Stores) -> None:
     machines = [enrolled(stores.enrolments, MachineId(f"site-{place}", "a")) for place in range(9)]
-    loader = service.history
+    loader = service.learning.history
     loader.limits = UploadLimits(in_all=4, per_owner=2)
     with ExitStack() as held:
         for who in ("maria", "paul"):
@@ -214,12 +214,12 @@ class Meeting:
 def test_files_are_stored_so_many_at_once_and_the_others_wait_for_their_turn(
     service: Service, filler: Machine, tmp_path: Path, loading: int, most: int
 ) -> None:
-    log, meeting = tmp_path / "history.csv", Meeting(service.history.recorder)
+    log, meeting = tmp_path / "history.csv", Meeting(service.learning.history.recorder)
     write_log(log, machines=3, days=20, end=NOW, seed=19)
-    service.history.recorder = meeting
-    service.history.limits = UploadLimits(loading=loading)
+    service.learning.history.recorder = meeting
+    service.learning.history.limits = UploadLimits(loading=loading)
     with ThreadPoolExecutor(3) as pool:
-        loads = [pool.submit(service.history.load, filler, ImportFile(log, serial=one)) for one in "012"]
+        loads = [pool.submit(service.learning.history.load, filler, ImportFile(log, serial=one)) for one in "012"]
         assert all(one.result().stored > 0 for one in loads)
     assert meeting.most == most
 
@@ -227,10 +227,10 @@ def test_files_are_stored_so_many_at_once_and_the_others_wait_for_their_turn(
 def test_who_waits_for_their_turn_is_sent_away_when_the_service_stops(
     service: Service, filler: Machine, tmp_path: Path
 ) -> None:
-    service.history.limits = UploadLimits(loading=0)
+    service.learning.history.limits = UploadLimits(loading=0)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(service.history.load, filler, ImportFile(tmp_path / "any.csv"))
-        service.history.stop()
+        waiting = pool.submit(service.learning.history.load, filler, ImportFile(tmp_path / "any.csv"))
+        service.learning.history.stop()
         with pytest.raises(Unavailable, match="The service stops"):
             waiting.result(30)
 
@@ -242,11 +242,11 @@ def test_whoever_waits_is_told_how_far_the_file_is(service: Service, filler: Mac
     client = Client("http://here", key=service.key, transport=InProcess(service.app))
     nothing = HistoryUnderWay(state=HistoryState.IDLE, bytes=0, lines_done=0, lines=None)
     assert client.enrolment.history(filler.id) == nothing
-    with service.history.upload(filler, "test") as upload:
+    with service.learning.history.upload(filler, "test") as upload:
         upload.write(rows)
         told = client.enrolment.history(filler.id)
         assert (told.state, told.bytes, told.lines) == (HistoryState.RECEIVING, len(rows), None)
-        service.history.load(filler, ImportFile(upload.path), upload)
+        service.learning.history.load(filler, ImportFile(upload.path), upload)
         told = client.enrolment.history(filler.id)
         assert (told.state, told.lines) == (HistoryState.STORING, rows.count(b"\n"))
         assert 10_000 < told.lines_done <= rows.count(b"\n")

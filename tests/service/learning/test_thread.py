@@ -101,7 +101,9 @@ def test_progress_is_stored_as_it_is_told(worker: Make, stores: Stores) -> None:
 
 
 def test_a_retired_machines_job_is_dropped(worker: Make, service: Service, stores: Stores) -> None:
-    service.worker.queue_ready = lambda: service.enrolment.retire(FILLER, who="test", reason=None)
+    service.learning.worker.queue_ready = lambda: service.learning.enrolment.retire(
+        FILLER, who="test", reason=None
+    )
     assert not worker("pass").work()
     assert the_job(stores).state is JobState.CANCELLED
 

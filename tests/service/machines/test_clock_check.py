@@ -104,12 +104,12 @@ def test_a_start_with_a_clock_far_ahead_deletes_nothing_and_says_so(
     )
     with open_stores(ahead) as opened:
         service = Service(ahead, opened)
-        service.housekeeping.start()
+        service.maintenance.start()
         try:
             wait_until(
-                lambda: "clock" in service.health().warnings or service.housekeeping.forgotten, "it has looked"
+                lambda: "clock" in service.health().warnings or service.maintenance.forgotten, "it has looked"
             )
         finally:
-            service.housekeeping.stop()
-        assert service.housekeeping.forgotten == 0
+            service.maintenance.stop()
+        assert service.maintenance.forgotten == 0
         assert opened.events.first_at(filler) == NOW - 59 * DAY

@@ -216,7 +216,7 @@ def test_an_event_is_a_sign_of_life_but_does_not_bring_an_agent_online(
     assert agent.last_seen_at == from_us(to_us(AT) + 5)
 
 
-def test_a_stranger_is_seen_knocking_until_it_is_registered(database: Database, store: EventStore) -> None:
+def test_an_unregistered_machine_is_listed_until_it_is_registered(database: Database, store: EventStore) -> None:
     machines, stranger = MachineStore(database), MachineId("lyon", "filler-9")
     for later in (0, 7):
         store.commit(EventWrite(to_us(AT) + later, unregistered={stranger}))

@@ -118,4 +118,4 @@ def test_a_batch_that_cannot_be_sent_is_an_error_until_the_next_succeeds(databas
         wait_until(lambda: one.received, "the next batch is received")
         sender.stop()
     assert one.received == [EventsStored(frozenset({FILLER}))]
-    assert sender.complaint is None
+    assert sender.last_error is None

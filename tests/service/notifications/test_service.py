@@ -256,10 +256,10 @@ def test_trouble_with_the_store_loses_no_forecast(harness: Harness, stores: Stor
         harness.say({139: 0.9})
     thread = NotificationThread(harness.service, interval=0.01)
     thread.start()
-    wait_until(lambda: thread.complaint, "it complains")
+    wait_until(lambda: thread.last_error, "it complains")
     with stores.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO notifications")
-    wait_until(lambda: harness.service.opened == 1 and thread.complaint is None, "it has recovered")
+    wait_until(lambda: harness.service.opened == 1 and thread.last_error is None, "it has recovered")
     thread.stop()
 
 

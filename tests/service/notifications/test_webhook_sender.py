@@ -317,8 +317,8 @@ def test_trouble_with_the_database_is_told_and_goes_away_with_its_cause(harness:
     with harness.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE deliveries RENAME TO elsewhere")
     sender = harness.start()
-    wait_until(lambda: sender.complaint, "it complains")
+    wait_until(lambda: sender.last_error, "it complains")
     with harness.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO deliveries")
     harness.open(139)
-    wait_until(lambda: sender.delivered == 1 and sender.complaint is None, "it has recovered")
+    wait_until(lambda: sender.delivered == 1 and sender.last_error is None, "it has recovered")

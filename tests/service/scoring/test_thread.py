@@ -43,8 +43,8 @@ def test_trouble_is_told_and_goes_away_with_its_cause(bench: Bench, filler: Mach
         connection.exec_driver_sql("ALTER TABLE outcomes RENAME TO elsewhere")
     keeper = ScoringThread(bench.scoring, interval=0.01)
     keeper.start()
-    wait_until(lambda: keeper.complaint, "it complains")
+    wait_until(lambda: keeper.last_error, "it complains")
     with bench.database.write() as connection:
         connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO outcomes")
-    wait_until(lambda: keeper.scored == 1 and keeper.complaint is None, "it has recovered")
+    wait_until(lambda: keeper.scored == 1 and keeper.last_error is None, "it has recovered")
     keeper.stop()
