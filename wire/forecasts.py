@@ -32,8 +32,9 @@ EXAMPLE_FORECAST: Final[dict[str, Any]] = {
             "severity": "high",
             "probability": 0.8124,
             "base_rate": 0.2708,
-            "threshold": 0.42,
+            "threshold": 0.5,
             "expected": True,
+            "level": "expected",
         }
     ],
 }
@@ -47,6 +48,28 @@ class ForecastStatus(StrEnum):
     STALE = "stale"  # the agent is offline or has been silent too long
 
 
+class ForecastLevel(StrEnum):
+    """How a probability compares with a half and with what is usual for the machine."""
+
+    EXPECTED = "expected"  # more likely than not
+    ELEVATED = "elevated"  # at least twice the base rate, and at least 0.1
+    USUAL = "usual"
+
+
+EXPECTED_FROM: Final = 0.5
+_ELEVATED_FROM: Final = 0.1
+_ELEVATED_LIFT: Final = 2.0
+
+
+def forecast_level(probability: float, base_rate: float | None) -> ForecastLevel:
+    """Return the level of a calibrated probability; without a base rate nothing is elevated."""
+    if probability >= EXPECTED_FROM:
+        return ForecastLevel.EXPECTED
+    if base_rate is not None and probability >= max(_ELEVATED_FROM, _ELEVATED_LIFT * base_rate):
+        return ForecastLevel.ELEVATED
+    return ForecastLevel.USUAL
+
+
 class LikelyAlarm(WireModel):
     """One target code: how likely it is to come within the horizon, beside how likely it usually is."""
 
@@ -57,8 +80,13 @@ class LikelyAlarm(WireModel):
     base_rate: Share | None = Field(
         description="How often this machine's past horizons held the alarm; null while it has no past."
     )
-    threshold: Share = Field(description="From this probability on the alarm counts as forecast.")
-    expected: bool = Field(description="Whether the probability passes the code's threshold.")
+    threshold: Share = Field(description="From this probability on the alarm is expected: 0.5.")
+    expected: bool = Field(description="Whether the alarm is more likely than not.")
+    level: ForecastLevel | None = Field(
+        default=None,
+        exclude_if=lambda level: level is None,
+        description="expected: at least 0.5; elevated: at least 0.1 and twice the base rate; usual: all else.",
+    )
 
 
 class Forecast(WireModel):

@@ -10,7 +10,7 @@ from rich.text import Text
 from service.app.service import Service
 from service.auth.users import FIRST
 from service.errors import Unavailable
-from service.forecasts.service import urgency
+from service.forecasts.alarm_value import forecast_order
 from wire.enums import JobState
 from wire.forecasts import Forecast
 from wire.identity import MachineId
@@ -80,7 +80,7 @@ def _forecasts(service: Service) -> list[Forecast]:
         newest = service.forecasts.cache.fresh_for(service.stores.machines.all())
     except Unavailable:
         return []
-    return sorted((one.forecast for one in newest), key=urgency)
+    return sorted((one.forecast for one in newest), key=forecast_order)
 
 
 def _likely(forecast: Forecast) -> Text:

@@ -9,10 +9,11 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.auth.middleware import CHECKED
+from service.forecasts.alarm_value import forecast_order
 from service.forecasts.cache import CachedForecast, ForecastCache
 from service.forecasts.explanation import ExplanationService
 from service.forecasts.fleet import FleetService, FleetSnapshot
-from service.forecasts.service import ForecastService, urgency
+from service.forecasts.service import ForecastService
 from service.http.principal import current_sites
 from service.http.problems import responses
 from service.http.request import MachineName, Site
@@ -66,9 +67,9 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
 
     @routes.get("/forecasts", responses=responses(503))
     def list_forecasts() -> FleetForecasts:
-        """The fleet's newest forecasts, the machine with the likeliest expected alarm first."""
+        """The fleet's newest forecasts, ordered by severity x probability x how far above usual."""
         newest = cache.fresh_for(machines.all())
-        return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=urgency))
+        return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=forecast_order))
 
     return routes
 

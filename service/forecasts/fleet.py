@@ -9,6 +9,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from service.errors import Unavailable
+from service.forecasts.alarm_value import alarm_value
 from service.forecasts.cache import CachedForecast, ForecastCache
 from service.forecasts.champion import ChampionCache, LoadedModel
 from service.forecasts.version import Version
@@ -272,7 +273,7 @@ def _card(facts: _CardInputs, strip: HourlyCounts, common: _SharedInputs) -> Fle
     newest = None if facts.presence is ConnectionStatus.NEVER else facts.newest
     forecast = newest.forecast if newest else None
     alarms = _in_words(forecast.alarms if forecast else [], common.entries, facts.shelved)
-    expected = [alarm.probability for alarm in alarms if alarm.expected and not alarm.shelved]
+    active = [alarm for alarm in alarms if not alarm.shelved]
     return FleetCard(
         site=machine.id.site,
         machine=machine.id.machine,
@@ -288,9 +289,9 @@ def _card(facts: _CardInputs, strip: HourlyCounts, common: _SharedInputs) -> Fle
         forecast_status=forecast.status if forecast else None,
         learned=common.version is not None and common.version.has_learned(machine.id),
         likely=sorted(alarms, key=_urgency)[:MOST_LIKELY],
-        expected=len(expected),
+        expected=sum(alarm.expected for alarm in active),
         shelved=[ShelvedAlarm(code=code, text=_text(code, common.entries)) for code in sorted(facts.shelved)],
-        urgency=max(expected, default=0.0),
+        urgency=max(map(_value, active), default=0.0),
     )
 
 
@@ -320,7 +321,10 @@ def _in_words(
     return views
 
 
-def _urgency(alarm: LikelyView) -> tuple[bool, bool, float, float]:
-    """Order alarms: the expected by probability, then the unusually likely by lift, and last the shelved."""
-    first = alarm.probability if alarm.expected else alarm.lift or 0.0
-    return (alarm.shelved, not alarm.expected, -first, -alarm.probability)
+def _value(alarm: LikelyView) -> float:
+    return alarm_value(alarm.severity, alarm.probability, alarm.base_rate)
+
+
+def _urgency(alarm: LikelyView) -> tuple[bool, float, float]:
+    """Order alarms: by value, then by probability, and last the shelved."""
+    return (alarm.shelved, -_value(alarm), -alarm.probability)

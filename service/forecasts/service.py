@@ -187,10 +187,3 @@ def _coverage_and_status(
     if not heard.well:
         return covered, ForecastStatus.STALE
     return covered, ForecastStatus.OK if covered >= ENOUGH_COVERAGE else ForecastStatus.WARMING_UP
-
-
-def urgency(forecast: Forecast) -> tuple[float, float]:
-    """Order forecasts: first by the likeliest alarm that passes its threshold, then by the likeliest at all."""
-    expected = max((alarm.probability for alarm in forecast.alarms if alarm.expected), default=0.0)
-    likeliest = max((alarm.probability for alarm in forecast.alarms), default=0.0)
-    return (-expected, -likeliest)

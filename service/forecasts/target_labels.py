@@ -1,4 +1,4 @@
-"""Probabilities to likely alarms: the catalogue's words and the model's thresholds, looked up once a pass."""
+"""Probabilities to likely alarms: the catalogue's words, looked up once a pass, and the level."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from forecasting.forecaster import Forecaster
 from forecasting.network import Matrix
 from forecasting.series import AlarmSeries
 from service.machines.catalogue import CatalogueEntry, unknown_code
-from wire.forecasts import LikelyAlarm
+from wire.forecasts import EXPECTED_FROM, LikelyAlarm, forecast_level
 
 _DIGITS = 4
 
@@ -22,7 +22,6 @@ class _Target(NamedTuple):
     code: int
     text: str
     severity: str
-    threshold: float
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,10 @@ class TargetLabels:
         """Look up every target code."""
         targets = model.vocabulary.targets
         columns = [column for column, code in enumerate(targets) if is_target(code, entries)]
-        thresholds = model.thresholds.tolist()
         words = []
         for column in columns:
             entry = entries.get(targets[column]) or unknown_code(targets[column])
-            threshold = round(thresholds[column], _DIGITS)
-            words.append(_Target(targets[column], entry.text, entry.severity, threshold))
+            words.append(_Target(targets[column], entry.text, entry.severity))
         return cls(np.array(columns, dtype=np.intp), tuple(words))
 
     def alarms(self, probabilities: Matrix, base_rates: Matrix | None) -> list[LikelyAlarm]:
@@ -58,8 +55,9 @@ class TargetLabels:
                 severity=word.severity,
                 probability=shares[place],
                 base_rate=usual[place],
-                threshold=word.threshold,
-                expected=shares[place] >= word.threshold,
+                threshold=EXPECTED_FROM,
+                expected=shares[place] >= EXPECTED_FROM,
+                level=forecast_level(shares[place], usual[place]),
             )
             for place, word in ((place, self.words[place]) for place in order)
         ]

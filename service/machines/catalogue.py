@@ -13,7 +13,7 @@ SEVERITIES = ("low", "medium", "high")
 _COLUMNS = ["code", "text", "severity", "target"]
 _TRUTH = {"yes": True, "no": False}
 _MAX_CODE, _MAX_TEXT, _DIGITS = 2**31 - 1, 200, 10
-_FORECAST_BYTES, _ALARM_BYTES = 600, 140  # of a forecast's JSON, without its alarms and without their texts
+_FORECAST_BYTES, _ALARM_BYTES = 600, 160  # of a forecast's JSON, without its alarms and without their texts
 _NAMED = 20  # codes that a change names; of a whole catalogue their number is enough
 
 

@@ -14,7 +14,7 @@ from service.scoring.models import ScoredForecast
 from service.scoring.scoreboard import Scoreboard, ScoreboardQuery, ScoreboardResult
 from service.scoring.scores import ScoreSummary
 from wire.enums import Grouping
-from wire.forecasts import ForecastStatus
+from wire.forecasts import EXPECTED_FROM, ForecastStatus
 from wire.identity import ID_PATTERN, MachineId
 from wire.rest.scores import (
     CodeScoreView,
@@ -109,7 +109,7 @@ def _forecast(
         _alarm(scored, column, entries)
         for column in (-scored.probabilities).argsort(kind="stable").tolist()
         if code in (None, int(scored.spec.codes[column]))
-        and (rejections or outcome.occurred[column] or outcome.predicted[column])
+        and (rejections or outcome.occurred[column] or _is_expected(scored, column))
     ]
     return ScoredForecastView(
         as_of=from_us(outcome.as_of_us),
@@ -126,20 +126,23 @@ def _forecast(
 def _alarm(scored: ScoredForecast, column: int, entries: dict[int, CatalogueEntry]) -> CodeScoreView:
     code = int(scored.spec.codes[column])
     entry = entries.get(code) or unknown_code(code)
-    predicted, occurred = bool(scored.outcome.predicted[column]), bool(scored.outcome.occurred[column])
+    expected, occurred = _is_expected(scored, column), bool(scored.outcome.occurred[column])
     rate = float(scored.outcome.base_rate[column])
     return CodeScoreView(
         code=code,
         text=entry.text,
         severity=entry.severity,
         probability=round(float(scored.probabilities[column]), _DIGITS),
-        threshold=round(float(scored.spec.thresholds[column]), _DIGITS),
-        predicted=predicted,
+        expected=expected,
         occurred=occurred,
-        verdict=None if scored.outcome.unobserved else _VERDICTS[predicted, occurred],
+        verdict=None if scored.outcome.unobserved else _VERDICTS[expected, occurred],
         persistence=bool(scored.outcome.persisted[column]),
         base_rate=None if rate != rate else round(rate, _DIGITS),  # noqa: PLR0124 - NaN is not itself
     )
+
+
+def _is_expected(scored: ScoredForecast, column: int) -> bool:
+    return round(float(scored.probabilities[column]), _DIGITS) >= EXPECTED_FROM
 
 
 _VERDICTS = {

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.enums import ConnectionStatus, MachineState
-from wire.forecasts import ForecastStatus, Share
+from wire.forecasts import ForecastLevel, ForecastStatus, Share
 from wire.identity import Identifier
 from wire.rest.machines import UnregisteredMachineView
 from wire.timestamps import UtcDatetime
@@ -37,8 +37,8 @@ class LikelyView(BaseModel):
     lift: float | None = Field(
         description="Probability over base rate; null without a base rate, or where that is nought."
     )
-    threshold: Share = Field(description="From this probability on the alarm counts as expected.")
-    expected: bool
+    expected: bool = Field(description="Whether it is more likely than not.")
+    level: ForecastLevel | None = Field(default=None, description="Whether it is expected, elevated or usual.")
     shelved: bool = Field(default=False, description="It is shelved: no notifications for now.")
 
 
@@ -72,7 +72,7 @@ class FleetCard(BaseModel):
     )
     learned: bool = Field(description="Whether the model that serves has learned this machine.")
     likely: list[LikelyView] = Field(
-        description=f"At most {MOST_LIKELY}: expected ones by probability, then others by lift; "
+        description=f"At most {MOST_LIKELY}, by severity x probability x how far above usual, then probability; "
         "empty until its agent has connected.",
         max_length=MOST_LIKELY,
     )
@@ -80,7 +80,10 @@ class FleetCard(BaseModel):
     shelved: list[ShelvedAlarm] = Field(
         default_factory=list, description="What is shelved now, whether it is likely or not, by code."
     )
-    urgency: float = Field(description="The highest probability of an expected alarm; 0 if none is expected.")
+    urgency: float = Field(
+        description="Of its most urgent alarm: severity (1 to 3) x probability x (lift - 1), lift at most 10; "
+        "0 while the machine behaves as usual."
+    )
 
     @property
     def place(self) -> tuple[int, float, float, str, str]:
@@ -88,7 +91,7 @@ class FleetCard(BaseModel):
         if self.presence is ConnectionStatus.NEVER:
             group = 3
         else:
-            group = 0 if self.expected else 1 if self.presence in _WANTS_A_LOOK else 2
+            group = 0 if self.urgency else 1 if self.presence in _WANTS_A_LOOK else 2
         likeliest = max((alarm.probability for alarm in self.likely), default=0.0)
         return (group, -self.urgency, -likeliest, self.site, self.machine)
 
@@ -162,13 +165,13 @@ class FleetOverview(BaseModel):
                                     "probability": 0.81,
                                     "base_rate": 0.27,
                                     "lift": 3.0,
-                                    "threshold": 0.42,
                                     "expected": True,
+                                    "level": "expected",
                                 }
                             ],
                             "expected": 1,
                             "shelved": [{"code": 26, "text": "Door open"}],
-                            "urgency": 0.81,
+                            "urgency": 4.86,
                         }
                     ],
                     "gone": [],

@@ -25,7 +25,7 @@ class ScoresView(BaseModel):
 
     pairs: int = Field(description="Pairs of forecast and code that were scored.")
     positives: int = Field(description="Pairs in which the alarm occurred.")
-    predicted: int = Field(description="Pairs in which the alarm was predicted.")
+    predicted: int = Field(description="Pairs in which the probability reached the threshold for the best F1.")
     hits: int = Field(description="Pairs in which it was predicted and occurred.")
     precision: Share | None = Field(description="Share of predicted alarms that occurred.")
     recall: Share | None = Field(description="Share of occurred alarms that were predicted.")
@@ -154,8 +154,7 @@ class CodeScoreView(BaseModel):
     text: str
     severity: str
     probability: Share
-    threshold: Share
-    predicted: bool = Field(description="Whether the probability reached the threshold.")
+    expected: bool = Field(description="Whether the probability was at least 0.5.")
     occurred: bool
     verdict: Verdict | None = Field(description="Null if the horizon was not observed.")
     persistence: bool = Field(description="Whether it was in the input window.")
@@ -197,8 +196,7 @@ class ScoresPage(BaseModel):
                                     "text": "Film torn",
                                     "severity": "high",
                                     "probability": 0.81,
-                                    "threshold": 0.42,
-                                    "predicted": True,
+                                    "expected": True,
                                     "occurred": True,
                                     "verdict": "hit",
                                     "persistence": True,

@@ -65,7 +65,7 @@ export default {
           <ul class="ac-card-alarms" v-if="card.likely.length">
             <li class="quiet small" aria-hidden="true"><span>{{ text("fleet.card.alarm") }}</span><span></span><span class="number">{{ text("fleet.card.probability") }}</span><span class="number">{{ text("fleet.card.lift") }}</span></li>
             <li v-for="alarm in card.likely" :key="alarm.code">
-              <span :class="['ac-name', alarm.expected && !alarm.shelved ? '' : 'quiet']" :title="alarm.code + ' ' + alarm.text"><span :class="'ac-sev-' + alarm.severity" :title="severityText(alarm.severity)" aria-hidden="true">{{ severitySign(alarm.severity) }}</span> {{ alarm.text }}</span>
+              <span :class="['ac-name', alarm.level !== 'usual' && !alarm.shelved ? '' : 'quiet']" :title="alarm.code + ' ' + alarm.text"><span :class="'ac-sev-' + alarm.severity" :title="severityText(alarm.severity)" aria-hidden="true">{{ severitySign(alarm.severity) }}</span> {{ alarm.text }}</span>
               <span class="ac-meter" :title="meter(alarm)"><i :style="{ width: 100 * alarm.probability + '%' }"></i><b v-if="alarm.base_rate !== null" :style="{ left: 'calc(' + 100 * alarm.base_rate + '% - 1px)' }"></b></span>
               <span class="ac-value">{{ percent(alarm.probability) }}</span>
               <span class="ac-lift" v-if="alarm.shelved" :title="text('fleet.card.shelved.help')">{{ text("fleet.card.shelved") }}</span>
@@ -168,7 +168,7 @@ export default {
       return alarm.base_rate === null ? text("fleet.card.no_usual") : text("fleet.card.usual", { rate: percent(alarm.base_rate) });
     },
     meter(alarm) {
-      return text("fleet.card.meter", { probability: percent(alarm.probability), usual: this.usual(alarm), threshold: percent(alarm.threshold) });
+      return text("fleet.card.meter", { probability: percent(alarm.probability), usual: this.usual(alarm), level: text("fleet.level." + alarm.level) });
     },
     hasState(card) {
       return STATES.has(card.state);

@@ -1,4 +1,4 @@
-// Every forecast alarm, highest probability first, with its usual rate and alert threshold.
+// Every forecast alarm, highest probability first, with its usual rate and level.
 import { formatLift, percent, plantTime, severitySign, severityText, text } from "alarmcast-format";
 
 export default {
@@ -15,7 +15,7 @@ export default {
           <button type="button" :class="['ac-forecast-row', alarm.expected ? 'is-expected' : '']" :aria-pressed="alarm.code === selected" :aria-label="label(alarm)" @click="select(alarm.code)">
             <span class="ac-name"><span :class="'ac-sev-' + alarm.severity" :title="severityText(alarm.severity)">{{ severitySign(alarm.severity) }}</span> {{ alarm.text }} <span class="quiet small">{{ alarm.code }}</span></span>
             <span class="ac-tags">
-              <span v-if="alarm.expected" class="ac-tag ac-expected" :title="text('machine.forecast.above.help')">▶ {{ text("machine.forecast.above") }}</span>
+              <span v-if="alarm.level !== 'usual'" :class="['ac-tag', 'ac-' + alarm.level]" :title="text('machine.forecast.level.' + alarm.level + '.help')">{{ alarm.expected ? "▶" : "▲" }} {{ text("machine.forecast.level." + alarm.level) }}</span>
               <span v-if="alarm.base_rate === 0" class="ac-tag quiet" :title="text('machine.forecast.never_seen.help')">{{ text("machine.forecast.never_seen") }}</span>
               <span v-if="shelf(alarm)" class="ac-tag quiet" :title="text('machine.forecast.shelved.help', { time: plantTime(shelf(alarm).until, zone), reason: shelf(alarm).reason })">‖ {{ text("machine.forecast.shelved") }}</span>
               <span v-else-if="acknowledgement(alarm)" class="ac-tag quiet" :title="acknowledgement(alarm).note ?? ''">✓ {{ text("machine.forecast.acknowledged") }}</span>
@@ -60,8 +60,8 @@ export default {
       return alarm.base_rate ? text("machine.forecast.usual", { rate: percent(alarm.base_rate) }) : text("machine.forecast.never_seen.help");
     },
     label(alarm) {
-      const values = { alarm: alarm.text, probability: percent(alarm.probability), usual: this.usual(alarm), threshold: percent(alarm.threshold) };
-      return alarm.expected ? text("machine.forecast.label.above", values) : text("machine.forecast.label", values);
+      const values = { alarm: alarm.text, probability: percent(alarm.probability), usual: this.usual(alarm), level: text("machine.forecast.level." + alarm.level) };
+      return text("machine.forecast.label", values);
     },
   },
 };

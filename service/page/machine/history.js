@@ -100,7 +100,7 @@ export default {
       const verdict = text(`machine.history.${alarm.verdict}`);
       const title = text("machine.history.cell", {
         alarm: alarm.text, verdict, help: text(`machine.history.${alarm.verdict}.help`), end: plantTime(forecast.horizon_end, this.zone),
-        probability: percent(alarm.probability), threshold: percent(alarm.threshold), forecast: heading,
+        probability: percent(alarm.probability), forecast: heading,
       });
       return { sign: SIGNS[alarm.verdict], label: verdict, style: `ac-cell is-${alarm.verdict}`, title };
     },

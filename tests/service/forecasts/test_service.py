@@ -13,7 +13,7 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.errors import InputRejected, NoChampion, NotFound
 from service.forecasts.cache import ForecastMade
-from service.forecasts.service import ForecastService, urgency
+from service.forecasts.service import ForecastService
 from service.machines.models import Machine
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from tests.support.forecasts import Announced, refresh
@@ -49,7 +49,7 @@ def test_a_forecast_is_the_networks_word_on_the_evidence_window(
     assert forecast.model_version == "v1"
     assert [alarm.probability for alarm in forecast.alarms] == sorted(said.values(), reverse=True)
     assert {alarm.text for alarm in forecast.alarms} == {"Film torn", "Door open"}
-    assert all(alarm.expected == (alarm.probability >= alarm.threshold) for alarm in forecast.alarms)
+    assert all(alarm.expected == (alarm.probability >= 0.5) for alarm in forecast.alarms)
 
 
 def test_without_a_model_the_error_says_what_to_do(service: Service, filler: Machine) -> None:
@@ -298,16 +298,3 @@ def test_arrivals_in_between_are_announced_but_not_stored(service: Service, stor
     assert rhythm.run_changed() == 0
     assert announced.machines == [FILLER, FILLER]
     assert len(stores.forecasts.of(stores.machines.get(FILLER), NOW - HOUR, NOW + HOUR)) == 1
-
-
-@pytest.mark.usefixtures("champion", "filler")
-def test_the_machine_with_the_likeliest_expected_alarm_is_the_most_urgent(
-    service: Service, stores: Stores
-) -> None:
-    forecast = newest(service, stores)
-    likely, calm = forecast.alarms[0], forecast.alarms[1]
-    sure = likely.model_copy(update={"probability": 0.6, "expected": True})
-    surer_but_unexpected = calm.model_copy(update={"probability": 0.9, "expected": False})
-    urgent = forecast.model_copy(update={"alarms": [sure]})
-    quiet = forecast.model_copy(update={"alarms": [surer_but_unexpected]})
-    assert sorted([quiet, urgent], key=urgency) == [urgent, quiet]

@@ -7,6 +7,7 @@ import pytest
 from alarmcast import Client, InProcess
 from service.app.service import Service
 from service.app.stores import Stores
+from service.forecasts.alarm_value import alarm_value
 from service.machines.models import Machine
 from tests.conftest import wait_until
 from tests.service.conftest import FILLER, NOW, heard, raise_alarms
@@ -35,8 +36,9 @@ def test_shelving_touches_urgency_and_figures_and_nothing_else(
     (card,) = client.fleet.overview().cards
     assert card.likely[-1].code == 139
     assert [(one.code, one.text) for one in card.shelved] == [(139, "Film torn")]
-    urgent = [one.probability for one in card.likely if one.expected and not one.shelved]
-    assert (card.expected, card.urgency) == (len(urgent), max(urgent, default=0))
+    shown = [one for one in card.likely if not one.shelved]
+    urgency = max((alarm_value(one.severity, one.probability, one.base_rate) for one in shown), default=0)
+    assert (card.expected, card.urgency) == (sum(one.expected for one in shown), urgency)
     figures = client.alarm_metrics.get(since=NOW - timedelta(hours=1), until=NOW + timedelta(minutes=5))
     assert (figures.total.alarms, figures.excluded) == (1, 1)
     again = client.forecasts.get(FILLER)
