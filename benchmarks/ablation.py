@@ -95,7 +95,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--targets", required=True, help="codes to forecast, separated by commas")
     parser.add_argument("--machines", help="serials in the order to learn them")
     parser.add_argument("--min-alarms", type=int, default=0, help="fewest raw alarms in evidence and in horizon")
-    parser.add_argument("--memory", type=int, default=2000)
+    parser.add_argument("--memory", type=int, help="windows kept in all; the preset's by default")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, required=True, help="where finished runs are kept")
     parser.add_argument("--only", nargs="*", choices=VARIANTS, metavar="NAME", help=", ".join(VARIANTS))

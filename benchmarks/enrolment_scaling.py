@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+import numpy as np
+from sqlalchemy import Connection, insert, select, update
 
 import alarmcast as api
 from benchmarks.servers import HOST, alarmcast, mosquitto
@@ -21,7 +22,8 @@ from benchmarks.synthetic_plant import CODES, Plant, catalogue, epoch_of, stock_
 from edge_agent.simulator.log_file import write_log
 from service.app.configuration import load_settings
 from service.app.stores import open_stores
-from service.database.tables import epochs, evaluation_results, holdout_sets, machines, memories, samples, tasks
+from service.database.tables import epochs, evaluation_results, holdout_sets, machines, samples, tasks
+from service.learning.row_codec import DROPPED, HELD_OUT, REPLAYED, pack_marks, unpack_marks
 from wire.enums import JobState, VersionStatus
 
 _DAYS = 40
@@ -109,7 +111,7 @@ def _catalogue_csv(codes: int) -> str:
 
 def _double(connection: Connection, plant: Plant) -> None:
     """Write as many doubles of the one machine that was learned as make the fleet full."""
-    version, first = connection.execute(select(tasks.c.version_id, tasks.c.machine_id)).one()
+    first = connection.execute(select(tasks.c.machine_id)).scalar_one()
     rows = range(first + 1, first + plant.machines)
     names = plant.ids[1:]
     template = connection.execute(select(machines).where(machines.c.id == first)).one()._asdict()
@@ -125,37 +127,27 @@ def _double(connection: Connection, plant: Plant) -> None:
         {"id": row, "machine_id": row, "epoch": epoch_of(name)} for row, name in zip(rows, names, strict=True)
     ]
     _insert(connection, epochs, spools)
-    task = connection.execute(select(tasks)).one()._asdict()
-    _insert(connection, tasks, [task | {"machine_id": row, "position": row} for row in rows])
+    _remember(connection, rows)
     exam = connection.execute(select(holdout_sets)).one()._asdict()
     _insert(connection, holdout_sets, [exam | {"id": row, "machine_id": row} for row in rows])
     mark = connection.execute(select(evaluation_results)).one()._asdict()
     _insert(connection, evaluation_results, [mark | {"holdout_set_id": row} for row in rows])
-    _remember(connection, version, rows)
 
 
-def _remember(connection: Connection, version: int, rows: range) -> None:
+def _remember(connection: Connection, rows: range) -> None:
     """Give every machine a small share of what the first one left in memory."""
-    query = select(samples, memories.c.held_out).join(memories, memories.c.sample_id == samples.c.id)
-    known = [row._asdict() for row in connection.execute(query.order_by(samples.c.id))]
-    replayed = [row for row in known if not row["held_out"]]
-    held_out = [row for row in known if row["held_out"]]
-    share = replayed[:: max(1, len(replayed) // _REPLAYED)][:_REPLAYED]
-    share += held_out[:: max(1, len(held_out) // _HELD_OUT)][:_HELD_OUT]
-    kept = [row["id"] for row in share]
-    connection.execute(delete(memories).where(memories.c.sample_id.not_in(kept)))
-    connection.execute(delete(samples).where(samples.c.id.not_in(kept)))
-    free = max(kept) + 1
-    new, links = [], []
-    for row in rows:
-        for one in share:
-            new.append({**one, "id": free, "machine_id": row})
-            links.append({"version_id": version, "sample_id": free, "held_out": one["held_out"]})
-            free += 1
-    for one in new:
-        del one["held_out"]
-    _insert(connection, samples, new)
-    _insert(connection, memories, links)
+    task = connection.execute(select(tasks)).one()._asdict()
+    marks = np.array(unpack_marks(task["kept"]))
+    for mark, share in ((REPLAYED, _REPLAYED), (HELD_OUT, _HELD_OUT)):
+        places = np.flatnonzero(marks == mark)
+        marks[np.setdiff1d(places, places[:: max(1, len(places) // share)][:share])] = DROPPED
+    task["kept"] = pack_marks(marks)
+    connection.execute(update(tasks).values(kept=task["kept"]))
+    stored = connection.execute(select(samples)).one()._asdict()
+    first = stored["id"] + 1
+    _insert(connection, samples, [stored | {"id": first + n, "machine_id": row} for n, row in enumerate(rows)])
+    values = [task | {"machine_id": row, "position": row, "samples_id": first + n} for n, row in enumerate(rows)]
+    _insert(connection, tasks, values)
 
 
 def _insert(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:

@@ -74,7 +74,7 @@ def explain(model: Forecaster, record: ObservedSeries, at: datetime, columns: Se
     own = _attribute_history(model.network, now, baseline, targets)
     if own is not None and model.history is not None:
         logits, baseline_logits = logits + own.now, baseline_logits + own.baseline
-        history = _grouped(scale[:, None] * own.contributions, model.history)
+        history = _grouped(scale[:, None] * own.contributions, model.network, model.history)
     served = model.calibration.probabilities(model.network.logits(now.features, now.history))
     return Explanation(
         probabilities=served[0, targets],
@@ -99,7 +99,7 @@ def _attribute_history(network: Network, now: Inputs, baseline: Inputs, targets:
     """Attribute the path from each target's own history, a row per target; None if there is none."""
     if not network.own or now.history is None or baseline.history is None:
         return None
-    here, there = _reals(now.history[0]), _reals(baseline.history)
+    here, there = _reals(network.own_inputs(now.history)[0]), _reals(network.own_inputs(baseline.history))
     each = [attribute(network.own, here[column], there[:, column]) for column in targets]
     width = here.shape[1]
     return Attribution(
@@ -109,9 +109,11 @@ def _attribute_history(network: Network, now: Inputs, baseline: Inputs, targets:
     )
 
 
-def _grouped(contributions: Reals, spec: HistorySpec) -> HistoryParts:
-    recency, habit, condition = np.split(contributions, [spec.recent, spec.width], axis=1)
-    return HistoryParts(recency.sum(axis=1), habit.sum(axis=1), condition.sum(axis=1))
+def _grouped(contributions: Reals, network: Network, spec: HistorySpec) -> HistoryParts:
+    columns = contributions.shape[1]
+    figures = np.arange(columns) if network.encoding is None else network.encoding.sources
+    group = np.digitize(figures, [spec.recent, spec.width])
+    return HistoryParts(*(contributions[:, group == part].sum(axis=1) for part in range(3)))
 
 
 def _zero_inputs(like: Inputs) -> Inputs:

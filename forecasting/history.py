@@ -8,7 +8,7 @@ no entry in an old sample.
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ Features = NDArray[np.float32]
 Reals = NDArray[np.float64]
 Moments = NDArray[np.int64]
 Indices = NDArray[np.intp]
+
+Precision = TypeVar("Precision", bound=np.floating)
 
 VERSION: Final = 1  # of these definitions; samples of another version cannot be mixed in
 _DAY: Final = timedelta(days=1)
@@ -58,6 +60,11 @@ class HistorySpec:
     def width(self) -> int:
         """The number of features of one code at one moment."""
         return self.recent + len(self.rates) + len(self.days) + len(self.weeks) + 1
+
+    @property
+    def machine_width(self) -> int:
+        """The number of features of a machine at one moment, which follow those of each code."""
+        return len(self.decays) + len(self.spans) + len(self.rates) + len(self.days) + len(self.weeks) + 5
 
     @property
     def recent(self) -> int:
@@ -179,7 +186,7 @@ def fleet_machine_activity_features(fleet: FleetSeries, past: QueryPoints) -> Fe
     return _activity_columns(_Query(fleet.tracks, np.arange(len(fleet)), past))
 
 
-def append_machine_features(own: Features, machine: Features) -> Features:
+def append_machine_features(own: NDArray[Precision], machine: NDArray[Precision]) -> NDArray[Precision]:
     """Return moments by codes by figures: each code's own, followed by those of its machine."""
     shared = np.broadcast_to(machine[:, None, :], (*own.shape[:2], machine.shape[1]))
     return np.concatenate([own, shared], axis=2)

@@ -7,7 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from forecasting.encoding import Encoding
+
 Matrix = NDArray[np.float32]
+Figures = NDArray[np.floating]
+
+_AT_ONCE = 1024  # rows: their encoded history fits into memory for any number of codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +24,13 @@ class Layer:
 
     def __call__(self, features: Matrix) -> Matrix:
         """Apply the layer to the last axis of ``features``."""
-        values = features @ self._transposed
+        values = features @ self.transposed
         values += self.bias
         return values
 
     @cached_property
-    def _transposed(self) -> Matrix:
+    def transposed(self) -> Matrix:
+        """The weight as rows of inputs."""
         # Contiguous for BLAS: many rows take two thirds of the time of torch's layout.
         return np.ascontiguousarray(self.weight.T)
 
@@ -34,11 +40,13 @@ class Network:
     """A multi-layer perceptron: ReLU between layers, one independent logit for each target code.
 
     Beside it may run a path from each target code's own history to its own logit, ``own``: a small
-    perceptron that all codes share. The paper's network has none.
+    perceptron that all codes share, which may read the history through an ``encoding``. The paper's network
+    has none.
     """
 
     layers: tuple[Layer, ...]
     own: tuple[Layer, ...] = ()
+    encoding: Encoding | None = None
 
     @property
     def inputs(self) -> int:
@@ -50,14 +58,37 @@ class Network:
         """How many target columns the last layer writes."""
         return int(self.layers[-1].weight.shape[0])
 
-    def logits(self, features: Matrix, history: Matrix | None = None) -> Matrix:
+    def logits(self, features: Matrix, history: Figures | None = None) -> Matrix:
         """Return the logits of a batch of feature rows; ``history`` is rows by targets by features."""
         logits = _forward(self.layers, features)
         if not self.own:
             return logits
         if history is None:
             raise ValueError("This network reads each code's own history, and none was given.")
-        return logits + _forward(self.own, history)[..., 0]
+        for start in range(0, len(history), _AT_ONCE):
+            logits[start : start + _AT_ONCE] += self._own_logits(history[start : start + _AT_ONCE])
+        return logits
+
+    def own_inputs(self, history: Figures) -> Matrix:
+        """Return rows by targets by inputs of the own path, encoded if it reads an encoding."""
+        figures = history.astype(np.float32, copy=False)
+        if self.encoding is None:
+            return figures
+        codes, machine = self.encoding.split(figures)
+        shared = np.broadcast_to(machine, (*codes.shape[:-1], machine.shape[-1]))
+        return np.concatenate([codes, shared], axis=-1)
+
+    def _own_logits(self, history: Figures) -> Matrix:
+        figures = history.astype(np.float32, copy=False)
+        if self.encoding is None:
+            return _forward(self.own, figures)[..., 0]
+        first, *others = self.own
+        codes, machine = self.encoding.split(figures)  # the machine's are the same for all codes: read them once
+        of_codes, of_machine = np.split(first.transposed, [codes.shape[-1]])
+        hidden = codes @ of_codes
+        hidden += machine @ of_machine + first.bias
+        np.maximum(hidden, np.float32(0), out=hidden)
+        return _forward(tuple(others), hidden)[..., 0]
 
     def arrays(self) -> dict[str, Matrix]:
         """Return the weights by name, as in a weights file."""
@@ -69,14 +100,14 @@ class Network:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Matrix]) -> "Network":
+    def from_arrays(cls, arrays: Mapping[str, Matrix], encoding: Encoding | None = None) -> "Network":
         """Build a network from the weights that ``arrays`` gave."""
 
         def path(name: str) -> tuple[Layer, ...]:
             depth = sum(key.startswith(f"{name}.") and key.endswith(".weight") for key in arrays)
             return tuple(Layer(arrays[f"{name}.{i}.weight"], arrays[f"{name}.{i}.bias"]) for i in range(depth))
 
-        return cls(path("layers"), path("own"))
+        return cls(path("layers"), path("own"), encoding)
 
 
 def _forward(layers: tuple[Layer, ...], features: Matrix) -> Matrix:

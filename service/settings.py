@@ -183,9 +183,13 @@ class Settings(BaseSettings):
         description="Forecasts are scored this long after the end of their horizon, in plant time.",
     )
     memory_windows: int = Field(
-        default=2000,
+        default=20_000,
         ge=2,
-        description="Size of the replay memory in windows (M in the paper), calibration included.",
+        description="Most windows in the replay memory (M in the paper), calibration included; every machine "
+        "keeps at least 8.",
+    )
+    memory_windows_per_machine: int = Field(
+        default=1500, ge=8, description="Windows of one machine in the replay memory while there is room."
     )
     min_training_windows: int = Field(
         default=336, ge=1, description="Hourly windows a machine needs before training."

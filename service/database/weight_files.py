@@ -16,8 +16,9 @@ from pydantic_core import to_jsonable_python
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 
-from forecasting import history
+from forecasting import encoding, history
 from forecasting.calibration import Calibration
+from forecasting.encoding import Encoding
 from forecasting.forecaster import Forecaster
 from forecasting.history import HistorySpec
 from forecasting.network import Network
@@ -26,7 +27,7 @@ from forecasting.window import WindowSpec
 from service.database.files import create_private, make_private_folder, stale_files, sync
 from service.errors import Unavailable
 
-_FORMAT = "alarmcast-2"
+_FORMAT = "alarmcast-3"
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ def _about(forecaster: Forecaster) -> dict[str, Any]:
         "lookback_minutes": forecaster.spec.lookback / timedelta(minutes=1),
         "horizon_minutes": forecaster.spec.horizon / timedelta(minutes=1),
         "history": None if forecaster.history is None else _history(forecaster.history),
+        "encoding": None if forecaster.network.encoding is None else encoding.VERSION,
     }
 
 
@@ -122,13 +124,14 @@ def _forecaster(tensors: dict[str, np.ndarray[Any, Any]], about: dict[str, Any])
     if about["format"] != _FORMAT:
         raise ValueError(f"format {about['format']!r}")
     arrays = {name: tensor for full, tensor in tensors.items() if (name := full.removeprefix("network.")) != full}
+    past = None if about["history"] is None else _history_spec(about["history"])
     return Forecaster(
         spec=WindowSpec(timedelta(minutes=about["lookback_minutes"]), timedelta(minutes=about["horizon_minutes"])),
         vocabulary=Vocabulary(tuple(about["inputs"]), tuple(about["targets"])),
-        network=Network.from_arrays(arrays),
+        network=Network.from_arrays(arrays, _encoding(about["encoding"], past)),
         calibration=Calibration(tensors["calibration.scale"], tensors["calibration.shift"]),
         thresholds=tensors["thresholds"],
-        history=None if about["history"] is None else _history_spec(about["history"]),
+        history=past,
     )
 
 
@@ -141,3 +144,11 @@ def _history_spec(about: dict[str, Any]) -> HistorySpec:
     if about.pop("features") != history.VERSION:
         raise ValueError("its history features have another version")
     return TypeAdapter(HistorySpec).validate_python(about)
+
+
+def _encoding(version: int | None, spec: HistorySpec | None) -> Encoding | None:
+    if version is None or spec is None:
+        return None
+    if version != encoding.VERSION:
+        raise ValueError("its encoding of the history has another version")
+    return Encoding.build(spec)

@@ -25,7 +25,9 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ] = None,
     strategies: Annotated[str, typer.Option(help="all, or names separated by commas.")] = "all",
     preset: Annotated[str, typer.Option(help="paper or product.")] = "product",
-    memory: Annotated[int, typer.Option(min=1, help="Windows kept in all, the paper's M.")] = 2000,
+    memory: Annotated[
+        int | None, typer.Option(min=1, help="Windows kept in all, the paper's M; the preset's by default.")
+    ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Passes over each machine's windows.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How often to repeat each strategy.")] = 3,
     min_in: Annotated[int | None, typer.Option(min=0, help="Fewest raw alarms in the evidence.")] = None,
@@ -55,7 +57,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     if as_json:
         typer.echo(json.dumps(json_rows(comparison.rows, preset=preset)))
     else:
-        title = f"{preset} preset, M = {memory}, {len(comparison.machines)} machines, {seeds} seeds"
+        title = f"{preset} preset, M = {comparison.plan.size}, {len(comparison.machines)} machines, {seeds} seeds"
         page = Console()
         page.width = page.width if page.is_terminal else max(page.width, _WIDTH)
         page.print(table(comparison.rows, title=title, spread=page.width >= _WIDTH))

@@ -15,18 +15,29 @@ from service.experiment.fleet import ExperimentFleet, SplitConfig
 from service.experiment.results import Evaluation, ResultRow, Run, groups, row
 from service.experiment.run import Clock, RunProgress, run
 from service.learning.ocdm import keep
-from service.learning.presets import Preset
+from service.learning.presets import PRESETS, Preset
 from service.learning.torch_trainer import TrainingSpec
 
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """What to compare: strategies of a preset, at one size of memory, each with seeds 0 to ``seeds`` - 1."""
+    """What to compare: strategies of a preset, each with seeds 0 to ``seeds`` - 1.
+
+    ``memory`` is the number of windows kept in all; None is the preset's.
+    """
 
     preset: str
     strategies: tuple[str, ...]
-    memory: int
+    memory: int | None
     seeds: int
+
+    @property
+    def size(self) -> str:
+        """The size of the memory as a title shows it."""
+        preset = PRESETS[self.preset]
+        if self.memory is not None or preset.per_machine is None:
+            return f"{self.memory or preset.memory:,}"
+        return f"{preset.per_machine:,} a machine, at most {preset.memory:,}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,8 +63,8 @@ def _windows(x: NDArray[np.int64], y: NDArray[np.int64]) -> WindowSet:
         counts=np.stack([np.sum(x == code, axis=1, dtype=np.int32) for code in codes], axis=1),
         outcomes=np.stack([np.any(y == code, axis=1) for code in codes], axis=1),
         tracked=codes[:0],
-        history=np.zeros((rows, 0, 0), dtype=np.float32),
-        context=np.zeros((rows, 0), dtype=np.float32),
+        history=np.zeros((rows, 0, 0), dtype=np.float16),
+        context=np.zeros((rows, 0), dtype=np.float16),
     )
 
 

@@ -17,7 +17,7 @@ class ExperimentOptions:
     machines: tuple[str, ...] | None = None
     strategies: tuple[str, ...] = tuple(STRATEGIES)
     preset: str = "product"
-    memory: int = 2000
+    memory: int | None = None
     epochs: int | None = None
     seeds: int = 3
     min_in: int | None = None

@@ -17,7 +17,7 @@ _STYLE = Path(__file__).with_name("report.css")
 def report(comparison: Comparison) -> str:
     """Return the whole page."""
     plan = comparison.plan
-    title = f"{plan.preset} preset, M = {plan.memory}, {len(comparison.machines)} machines"
+    title = f"{plan.preset} preset, M = {plan.size}, {len(comparison.machines)} machines"
     learned = {name: runs for name, runs in comparison.runs.items() if runs[0].learned is not None}
     sections = [
         f"<h1>Which memory suits this fleet?</h1><p>{escape(title)}, {plan.seeds} seeds.</p>",

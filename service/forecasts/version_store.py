@@ -18,7 +18,6 @@ from service.database.tables import (
     evaluation_results,
     forecasts,
     machines,
-    memories,
     model_versions,
     promotions,
     samples,
@@ -143,10 +142,13 @@ class VersionStore:
                 connection.execute(
                     update(model_versions).where(model_versions.c.id == version.id).values(pruned=True)
                 )
-                connection.execute(delete(memories).where(memories.c.version_id == version.id))
+                connection.execute(
+                    update(tasks).where(tasks.c.version_id == version.id).values(samples_id=None, kept=None)
+                )
                 _delete_predictions(connection, version.id)
             if old:
-                connection.execute(delete(samples).where(samples.c.id.not_in(select(memories.c.sample_id))))
+                kept = select(tasks.c.samples_id).where(tasks.c.samples_id.is_not(None))
+                connection.execute(delete(samples).where(samples.c.id.not_in(kept)))
                 forget(connection, [version.weights for version in old])
         self.clear_folder()
         used = {one.weights for one in versions if one not in old and not one.pruned}

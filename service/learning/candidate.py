@@ -17,7 +17,17 @@ from service.errors import TrainingFailed
 from service.http.message import Sentence
 from service.learning.evaluation import EvaluationResult, HoldoutSet
 from service.learning.memory import TaskMemory
-from service.learning.row_codec import RowValues, holdout_row, result_row, sample_rows
+from service.learning.row_codec import (
+    HELD_OUT,
+    REPLAYED,
+    Marks,
+    RowValues,
+    holdout_row,
+    pack_marks,
+    result_row,
+    samples_row,
+)
+from service.learning.windows import concat_windows
 
 MAX_BYTES: Final = 512 << 20  # the serving process reads the file whole
 _SENTENCES: Final = ("reasons", "undecided", "notes")
@@ -26,10 +36,25 @@ _PLACEHOLDER: Final = "bytes"  # its only key; no row has a single column
 
 @dataclass(frozen=True, eq=False)
 class RetainedSamples:
-    """The times of the windows of an older machine that stay in memory; nothing else of it changes."""
+    """Which of the parent's windows of an older machine stay in memory; nothing else of it changes."""
 
     replayed: NDArray[np.int64]
     held_out: NDArray[np.int64]
+
+    @classmethod
+    def between(cls, before: TaskMemory, after: TaskMemory) -> Self:
+        """Return the positions of the windows that stay; both are in time order."""
+        return cls(
+            np.searchsorted(before.windows.at, after.windows.at),
+            np.searchsorted(before.held_out.at, after.held_out.at),
+        )
+
+    def marks(self, before: Marks) -> Marks:
+        """Return the marks of the new version from those of its parent."""
+        marks = np.zeros_like(before)
+        for mark, places in ((REPLAYED, self.replayed), (HELD_OUT, self.held_out)):
+            marks[np.flatnonzero(before == mark)[places]] = mark
+        return marks
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +71,7 @@ class Candidate:
     targets: tuple[int, ...]
     retained: Mapping[str, RetainedSamples]
     task: RowValues
-    replayed: list[RowValues]
-    held_out: list[RowValues]
+    samples: RowValues
     holdout: RowValues
     results: Mapping[str, RowValues]
     before: RowValues | None
@@ -68,10 +92,14 @@ class Candidate:
         **values: Any,
     ) -> Self:
         """Return a candidate with the new machine's memory, holdout set and results as rows."""
+        marks = np.repeat(np.array([REPLAYED, HELD_OUT], np.uint8), [len(task.windows), len(task.held_out)])
         return cls(
-            task={"offered": task.offered, "frequency": json.dumps(dict(task.frequency))},
-            replayed=sample_rows(task.windows),
-            held_out=sample_rows(task.held_out),
+            task={
+                "offered": task.offered,
+                "frequency": json.dumps(dict(task.frequency)),
+                "kept": pack_marks(marks),
+            },
+            samples=samples_row(concat_windows([task.windows, task.held_out])),
             holdout=holdout_row(holdout),
             results={name: result_row(result) for name, result in results.items()},
             before=None if before is None else result_row(before),
@@ -109,7 +137,7 @@ class Candidate:
             )
         values = _restore_bytes(packed, body)
         retained = {
-            name: RetainedSamples(*(np.array(times, dtype=np.int64) for times in both))
+            name: RetainedSamples(*(np.array(places, dtype=np.int64) for places in both))
             for name, both in values["retained"].items()
         }
         sentences = {name: tuple(map(Sentence.from_json, values[name])) for name in _SENTENCES}

@@ -94,7 +94,7 @@ class CandidateTrainer:
         data = self._data(machine, now, listed)
         vocabulary = self._vocabulary(before, data, listed)
         left_out = data.left_out + len(set(data.unlisted) - set(vocabulary.inputs))
-        memory = self._memory(version, name)
+        memory = self.memories.get(version.id) if version else Memory()
         timer.lap("dataset")
         # The same champion and machine give the same bits, however often the job is repeated.
         rng = np.random.default_rng([version.id if version else 0, machine.row_id])
@@ -138,9 +138,7 @@ class CandidateTrainer:
             parent=version.id if version else None,
             weights=weights,
             targets=vocabulary.targets,
-            retained={
-                other: RetainedSamples(tasks[other].windows.at, tasks[other].held_out.at) for other in others
-            },
+            retained={other: RetainedSamples.between(memory.tasks[other], tasks[other]) for other in others},
             task=tasks[name],
             holdout=holdout,
             results=report.results,
@@ -199,15 +197,6 @@ class CandidateTrainer:
             "into the catalogue."
         )
         return Sentence(text, name)
-
-    def _memory(self, version: Version | None, name: str) -> Memory:
-        memory = self.memories.get(version.id) if version else Memory()
-        machines, size, held_out = len({*memory.tasks, name}), self.config.memory, self.config.held_out
-        if round(size * (1 - held_out)) < machines or round(size * held_out) < machines:
-            raise InputRejected(
-                f"A memory of {size} windows is too small for {machines} machines. Raise ALARMCAST_MEMORY_WINDOWS."
-            )
-        return memory
 
     def _build_report(
         self, data: TrainingData, vocabulary: Vocabulary, memory: Memory, report: EvaluationReport

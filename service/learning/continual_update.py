@@ -25,6 +25,7 @@ from service.learning.windows import Samples, WindowSet, concat_samples
 Train = Callable[[Network | None, Samples, Samples | None], Network]
 Curves = Literal["none", "shared", "by-code"]
 
+FEWEST: Final = 8  # windows of a machine in memory with a budget per machine; with a quarter held out, two of them
 _STEP_RATIO: Final = 0.7
 _MAX_STEPS: Final = 7  # the shortest goes an eighth of the way, so that a learned machine has some effect
 
@@ -64,7 +65,7 @@ def widen(network: Network, *, inputs: int, outputs: int) -> Network:
     layers[0] = Layer(_padded(layers[0].weight, (0, inputs - network.inputs)), layers[0].bias)
     more = outputs - network.outputs
     layers[-1] = Layer(_padded(layers[-1].weight, (more, 0)), np.pad(layers[-1].bias, (0, more)))
-    return Network(tuple(layers), network.own)
+    return replace(network, layers=tuple(layers))
 
 
 def interpolate(old: Network, new: Network, *, share: float) -> Network:
@@ -72,7 +73,7 @@ def interpolate(old: Network, new: Network, *, share: float) -> Network:
     before = widen(old, inputs=new.inputs, outputs=new.outputs).arrays()
     step = np.float32(share)
     return Network.from_arrays(
-        {name: before[name] + step * (after - before[name]) for name, after in new.arrays().items()}
+        {name: before[name] + step * (after - before[name]) for name, after in new.arrays().items()}, new.encoding
     )
 
 
@@ -84,8 +85,10 @@ def _padded(weight: Matrix, more: tuple[int, int]) -> Matrix:
 class UpdateConfig:
     """How one more machine is learned.
 
-    ``memory`` is the paper's M. The share ``held_out`` of it is not replayed but used to fit calibration curves
-    and a threshold for each code. Without it, as in the paper, probabilities are uncalibrated and thresholds 0.5.
+    ``memory`` is the paper's M, or with a budget ``per_machine`` the most that all machines together may have;
+    then every machine keeps at least ``FEWEST``, however many there are. The share ``held_out`` of it is not
+    replayed but used to fit calibration curves and a threshold for each code. Without it, as in the paper,
+    probabilities are uncalibrated and thresholds 0.5.
 
     ``history`` gives the network each code's own history. ``label_reweighting`` weighs replayed labels towards
     their real frequency (``TaskMemory.weights``). ``interpolate_weights`` moves only as far from the old weights
@@ -94,6 +97,7 @@ class UpdateConfig:
 
     strategy: Strategy
     memory: int = 2000
+    per_machine: int | None = None
     spec: WindowSpec = field(default_factory=WindowSpec)
     history: HistorySpec | None = None
     held_out: float = 0.0
@@ -101,6 +105,12 @@ class UpdateConfig:
     thresholds: bool = False
     label_reweighting: float = 0.0
     interpolate_weights: bool = False
+
+    def size(self, machines: int) -> int:
+        """Return the number of windows in the memory of so many machines."""
+        if self.per_machine is None:
+            return self.memory
+        return max(min(self.memory, self.per_machine * machines), FEWEST * machines)
 
     def samples(self, windows: WindowSet, vocabulary: Vocabulary) -> Samples:
         return Samples.from_windows(windows, vocabulary, history=self.history is not None)
@@ -127,11 +137,12 @@ def update_model(
 ) -> tuple[Model, Memory]:
     """Return the model and the memory after one more machine; the given ones are not changed."""
     trained = _train(data, network, memory, vocabulary, config, train)
-    held_out = round(config.memory * config.held_out)
+    size = config.size(len({*memory.tasks, data.machine}))
+    held_out = round(size * config.held_out)
     updated = memory.update(
         data.machine,
         data.train,
-        size=config.memory - held_out,
+        size=size - held_out,
         strategy=config.strategy,
         targets=vocabulary.target_columns,
         rng=rng,
@@ -154,7 +165,7 @@ def _holdout_samples(
     data: TrainingData, memory: Memory, vocabulary: Vocabulary, config: UpdateConfig
 ) -> list[Samples]:
     """Return samples of each machine that were not trained on; the newest machine comes last."""
-    if not round(config.memory * config.held_out):
+    if not config.held_out:
         return []
     checks = [task.held_out for name, task in memory.tasks.items() if name != data.machine]
     return [config.samples(part, vocabulary) for part in (*checks, data.calibration) if len(part)]

@@ -135,12 +135,12 @@ def windows(
     all_codes = np.unique(series.codes)
     codes = all_codes if chosen is None else chosen
     followed = codes if tracked is None else np.unique(np.array(list(tracked), dtype=np.int64))
-    own = np.zeros((len(at), 0, 0), dtype=np.float32)
-    shared = np.zeros((len(at), 0), dtype=np.float32)
+    own = np.zeros((len(at), 0, 0), dtype=np.float16)
+    shared = np.zeros((len(at), 0), dtype=np.float16)
     if history is not None:
         past = QueryPoints(at, since=to_us(since), horizon=spec.horizon, spec=history)
-        own = code_recency_features(series, past, followed)
-        shared = machine_activity_features(series, past)
+        own = code_recency_features(series, past, followed).astype(np.float16)
+        shared = machine_activity_features(series, past).astype(np.float16)
     counts = counts_between(series, at - lookback, at, codes)
     outcomes = label_matrix(series, at, at + horizon, codes)
     if len(codes) < len(all_codes):

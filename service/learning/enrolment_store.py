@@ -23,7 +23,6 @@ from service.database.tables import (
     idempotency,
     limit_counts,
     machines,
-    memories,
     notifications,
     quarantine,
     samples,
@@ -208,14 +207,12 @@ def _learned(versions: Sequence[str]) -> str:
 def _erase(connection: Connection, machine: int) -> None:
     """Remove what is left of a machine inside a transaction."""
     sat = select(holdout_sets.c.id).where(holdout_sets.c.machine_id == machine)
-    kept = select(samples.c.id).where(samples.c.machine_id == machine)
     connection.execute(delete(evaluation_results).where(evaluation_results.c.holdout_set_id.in_(sat)))
-    connection.execute(delete(memories).where(memories.c.sample_id.in_(kept)))
     notified = (acknowledgements, notifications, shelved_alarms)
     for table in (
         holdout_sets,
-        samples,
         tasks,
+        samples,
         scoring_progress,
         forecasts,
         gaps,

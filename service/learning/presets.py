@@ -16,11 +16,14 @@ class Preset:
     """How to train and what to calibrate, for any strategy.
 
     ``calibration`` is the last share of a machine's windows before its holdout set; it is not trained on.
+    ``memory`` is the size of the replay memory in all, ``per_machine`` the budget of a machine in it.
     ``min_alarms`` is the minimum number of raw alarms in the input and in the horizon of a window.
     """
 
     training: TrainingSpec
     strategies: Mapping[str, Strategy] = field(default_factory=lambda: STRATEGIES)
+    memory: int = 2000
+    per_machine: int | None = None
     calibration: float = 0.0
     held_out: float = 0.0
     history: bool = False
@@ -31,12 +34,22 @@ class Preset:
     min_alarms: int = 0
 
     def update_config(
-        self, strategy: str, *, memory: int, history: bool = True, spec: WindowSpec | None = None
+        self,
+        strategy: str,
+        *,
+        memory: int | None = None,
+        per_machine: int | None = None,
+        history: bool = True,
+        spec: WindowSpec | None = None,
     ) -> UpdateConfig:
-        """Return the update of a strategy; ``history`` says whether the windows have any."""
+        """Return the update of a strategy; ``history`` says whether the windows have any.
+
+        Without a ``memory`` it is the preset's; with one it is the size in all, and ``per_machine`` the budget.
+        """
         return UpdateConfig(
             strategy=self.strategies[strategy],
-            memory=memory,
+            memory=self.memory if memory is None else memory,
+            per_machine=self.per_machine if memory is None else per_machine,
             spec=spec or WindowSpec(),
             history=HistorySpec() if self.history and history else None,
             held_out=self.held_out,
@@ -54,8 +67,11 @@ PRESETS: Final[Mapping[str, Preset]] = {
             dropout=Dropout(hidden=0.5, inputs=0.5, history=0.1),
             epochs=3,
             first_steps=300,
+            encoded=True,
             loss="cross-entropy",
         ),
+        memory=20_000,
+        per_machine=1500,
         calibration=0.15,
         held_out=0.25,
         history=True,

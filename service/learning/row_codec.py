@@ -5,7 +5,6 @@ Arrays are little-endian bytes without pickles, the same on every machine.
 
 import json
 import zlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,72 +18,44 @@ from service.learning.windows import WindowSet
 
 RowValues = dict[str, Any]  # of a row, without the keys that only the database knows
 
-_INT32, _FLOAT32 = np.dtype("<i4"), np.dtype("<f4")
+Marks = NDArray[np.uint8]  # of each window: DROPPED, REPLAYED or HELD_OUT
+DROPPED, REPLAYED, HELD_OUT = range(3)
+
+_UINT8, _FLOAT32 = np.dtype("u1"), np.dtype("<f4")
 _COMPRESSION_LEVEL = 1  # 6 takes twice as long and saves a tenth
-_FIELDS = ("at", "codes", "counts", "outcomes", "tracked", "history", "context")
 
 
-def sample_rows(windows: WindowSet) -> list[RowValues]:
-    """Return a row for each window, with only the codes that occur in it."""
-    tracked = np.any(windows.history != 0, axis=2)
-    return [
-        {
-            "at_us": int(windows.at[index]),
-            "features": history.VERSION,
-            "codes": _to_bytes(windows.codes[seen], _INT32),
-            "counts": _to_bytes(windows.counts[index][seen], _INT32),
-            "outcomes": _to_bytes(windows.codes[windows.outcomes[index]], _INT32),
-            "tracked": _to_bytes(windows.tracked[tracked[index]], _INT32),
-            "history": _to_bytes(windows.history[index][tracked[index]], _FLOAT32),
-            "context": _to_bytes(windows.context[index], _FLOAT32),
-        }
-        for index, seen in enumerate(windows.counts > 0)
-    ]
+def samples_row(windows: WindowSet) -> RowValues:
+    """Return windows as a row, compressed together, with only the codes that occur in them."""
+    return {"features": history.VERSION, "windows": _compress(windows)}
 
 
-def windows_from_rows(rows: Sequence[Any]) -> WindowSet:
-    """Return stored windows as one set, over every code that any of them has."""
-    if any(row.features != history.VERSION for row in rows):
+def samples_from_row(row: Any) -> WindowSet:
+    """Return the windows of a row."""
+    if row.features != history.VERSION:
         raise Unavailable("The memory was written by another version of Alarmcast; learn its machines anew.")
-    (seen, seen_rows), (outcome, outcome_rows), (tracked, tracked_rows) = (
-        _ragged([getattr(row, name) for row in rows]) for name in ("codes", "outcomes", "tracked")
-    )
-    figures = np.frombuffer(b"".join(row.history for row in rows), dtype=_FLOAT32)
-    codes, tracked_codes = np.union1d(seen, outcome), np.unique(tracked)
-    width = len(figures) // max(len(tracked), 1)
-    counts = np.zeros((len(rows), len(codes)), dtype=np.int32)
-    outcomes = np.zeros((len(rows), len(codes)), dtype=np.bool_)
-    past = np.zeros((len(rows), len(tracked_codes), width), dtype=np.float32)
-    counts[seen_rows, np.searchsorted(codes, seen)] = _ints(b"".join(row.counts for row in rows))
-    outcomes[outcome_rows, np.searchsorted(codes, outcome)] = True
-    past[tracked_rows, np.searchsorted(tracked_codes, tracked)] = figures.reshape(len(tracked), width)
-    context = [np.frombuffer(row.context, dtype=_FLOAT32) for row in rows]
-    return WindowSet(
-        at=np.array([row.at_us for row in rows], dtype=np.int64),
-        codes=codes,
-        counts=counts,
-        outcomes=outcomes,
-        tracked=tracked_codes,
-        history=past,
-        context=np.stack(context) if context else np.zeros((0, 0), dtype=np.float32),
-    )
+    return _decompress(row.windows)
+
+
+def pack_marks(marks: Marks) -> bytes:
+    """Return which windows of a row a version keeps."""
+    return zlib.compress(_to_bytes(marks, _UINT8), _COMPRESSION_LEVEL)
+
+
+def unpack_marks(body: bytes) -> Marks:
+    """Return what :func:`pack_marks` packed."""
+    return np.frombuffer(zlib.decompress(body), dtype=_UINT8)
 
 
 def holdout_row(holdout: HoldoutSet) -> RowValues:
     """Return a holdout set as a row, its windows compressed together."""
-    arrays = {name: np.ascontiguousarray(getattr(holdout.windows, name)) for name in _FIELDS}
-    return {
-        "features": history.VERSION,
-        "base_rate": json.dumps(dict(holdout.base_rate)),
-        "windows": zlib.compress(save(arrays), _COMPRESSION_LEVEL),
-    }
+    return samples_row(holdout.windows) | {"base_rate": json.dumps(dict(holdout.base_rate))}
 
 
 def holdout_from_row(row: Any) -> HoldoutSet:
     """Return a stored holdout set."""
-    arrays = load(zlib.decompress(row.windows))
     rates = {int(code): rate for code, rate in json.loads(row.base_rate).items()}
-    return HoldoutSet(WindowSet(**{name: arrays[name] for name in _FIELDS}), rates)
+    return HoldoutSet(_decompress(row.windows), rates)
 
 
 def result_row(result: EvaluationResult) -> RowValues:
@@ -116,11 +87,21 @@ def _to_bytes(array: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
     return np.ascontiguousarray(array, dtype=dtype).tobytes()
 
 
-def _ints(body: bytes) -> NDArray[np.int64]:
-    return np.frombuffer(body, dtype=_INT32).astype(np.int64)
+def _compress(windows: WindowSet) -> bytes:
+    occurs = windows.counts.any(axis=0) | windows.outcomes.any(axis=0)
+    tracked = windows.history.any(axis=(0, 2))
+    arrays = {
+        "at": windows.at,
+        "codes": windows.codes[occurs],
+        "counts": windows.counts[:, occurs],
+        "outcomes": windows.outcomes[:, occurs],
+        "tracked": windows.tracked[tracked],
+        "history": windows.history[:, tracked],
+        "context": windows.context,
+    }
+    packed = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    return zlib.compress(packed, _COMPRESSION_LEVEL)
 
 
-def _ragged(cells: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the integers of many cells end to end, and the row of each."""
-    lengths = [len(cell) // _INT32.itemsize for cell in cells]
-    return _ints(b"".join(cells)), np.repeat(np.arange(len(cells)), lengths)
+def _decompress(body: bytes) -> WindowSet:
+    return WindowSet(**load(zlib.decompress(body)))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from numpy.random import Generator
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.adam import adam
 
+from forecasting.encoding import Bins, Encoding
+from forecasting.history import HistorySpec
 from forecasting.network import Layer, Network
 from service.learning.continual_update import widen
 from service.learning.windows import Samples, concat_samples
@@ -33,10 +35,19 @@ class Dropout:
 class Module(nn.Module):
     """For training what ``forecasting.network.Network`` is for serving; their weights have the same names."""
 
-    def __init__(self, layers: Sequence[int], own: Sequence[int] = (), *, dropout: Dropout) -> None:
+    def __init__(
+        self,
+        layers: Sequence[int],
+        own: Sequence[int] = (),
+        *,
+        dropout: Dropout,
+        encoding: Encoding | None = None,
+    ) -> None:
         super().__init__()
         self.layers = _linear(layers)
         self.own = _linear(own)
+        self.encoding = encoding
+        self._bins = [] if encoding is None else [_tensors(encoding.code_bins), _tensors(encoding.machine_bins)]
         self.drop_inputs = FastDropout(dropout.inputs)
         self.drop_hidden = FastDropout(dropout.hidden)
         self.drop_history = FastDropout(dropout.history)
@@ -49,11 +60,23 @@ class Module(nn.Module):
         logits: Tensor = self.layers[-1](inputs)
         if history is None or not self.own:
             return logits
-        history = self.drop_history(history)
-        for layer in self.own[:-1]:
-            history = layer(history).relu()
-        own: Tensor = self.own[-1](history)
-        return logits + own.squeeze(-1)
+        hidden = self._first_own(history)
+        for layer in self.own[1:]:
+            hidden = layer(hidden.relu())
+        return logits + hidden.squeeze(-1)
+
+    def _first_own(self, history: Tensor) -> Tensor:
+        """Return what the first layer of the own path makes of the history."""
+        first = cast("nn.Linear", self.own[0])
+        if self.encoding is None:
+            whole: Tensor = first(self.drop_history(history))
+            return whole
+        own = self.encoding.own
+        codes = self.drop_history(_binned(history[..., :own], *self._bins[0]))
+        machine = self.drop_history(_binned(history[:, :1, own:], *self._bins[1]))
+        width = codes.shape[-1]
+        shared = functional.linear(machine, first.weight[:, width:], first.bias)
+        return functional.linear(codes, first.weight[:, :width]) + shared
 
 
 class FastDropout(nn.Module):
@@ -70,6 +93,15 @@ class FastDropout(nn.Module):
         words = torch.empty(-(-inputs.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
         kept = words.view(torch.uint8)[: inputs.numel()].view(inputs.shape) >= self._hidden
         return inputs * (kept * (256 / (256 - self._hidden)))
+
+
+def _tensors(bins: Bins) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.from_numpy(bins.columns), torch.from_numpy(bins.start), torch.from_numpy(bins.slope)
+
+
+def _binned(figures: Tensor, columns: Tensor, start: Tensor, slope: Tensor) -> Tensor:
+    """Return the figures and their bins, as ``forecasting.encoding.Bins`` does."""
+    return torch.cat([figures, ((figures[..., columns] - start) * slope).clamp(0, 1)], dim=-1)
 
 
 def _linear(widths: Sequence[int]) -> nn.ModuleList:
@@ -134,12 +166,13 @@ class Adam:
 
 def to_network(module: Module) -> Network:
     """Return a copy of the module's weights as the network that serves."""
-    return Network.from_arrays({name: tensor.numpy().copy() for name, tensor in module.state_dict().items()})
+    arrays = {name: tensor.numpy().copy() for name, tensor in module.state_dict().items()}
+    return Network.from_arrays(arrays, module.encoding)
 
 
 def to_module(network: Network, *, dropout: Dropout) -> Module:
     """Return a module that starts from the network's weights."""
-    module = Module(_widths(network.layers), _widths(network.own), dropout=dropout)
+    module = Module(_widths(network.layers), _widths(network.own), dropout=dropout, encoding=network.encoding)
     module.load_state_dict({name: torch.from_numpy(array) for name, array in network.arrays().items()})
     return module
 
@@ -152,13 +185,15 @@ def _widths(layers: tuple[Layer, ...]) -> list[int]:
 class TrainingSpec:
     """How to train; the paper's way by default.
 
-    ``own_hidden`` are the widths of the own-history path, used when samples carry history. Fresh weights go
-    through their windows more often than ``epochs``, until there were ``first_steps``; learned ones do not,
-    because a machine with few windows would bend the whole fleet's model to itself.
+    ``own_hidden`` are the widths of the own-history path, used when samples carry history; ``encoded`` says
+    whether it reads the history in bins. Fresh weights go through their windows more often than ``epochs``,
+    until there were ``first_steps``; learned ones do not, because a machine with few windows would bend the
+    whole fleet's model to itself.
     """
 
     hidden: tuple[int, ...] = (512, 256, 128)
-    own_hidden: tuple[int, ...] = (64, 32)
+    own_hidden: tuple[int, ...] = (128, 64)
+    encoded: bool = False
     dropout: Dropout = field(default_factory=Dropout)
     epochs: int = 10
     batch: int = 64
@@ -212,8 +247,9 @@ def _module(network: Network | None, new: Samples, spec: TrainingSpec) -> Module
     inputs, outputs = new.inputs.shape[1], new.labels.shape[1]
     if network is None:
         figures = 0 if new.history is None else new.history.shape[2]
-        own = (figures, *spec.own_hidden, 1) if figures else ()
-        return Module((inputs, *spec.hidden, outputs), own, dropout=spec.dropout)
+        encoding = Encoding.build(HistorySpec()) if figures and spec.encoded else None
+        own = (encoding.width if encoding else figures, *spec.own_hidden, 1) if figures else ()
+        return Module((inputs, *spec.hidden, outputs), own, dropout=spec.dropout, encoding=encoding)
     if bool(network.own) != (new.history is not None):
         raise ValueError("A network that reads own history learns from samples that carry it, and only such.")
     return to_module(widen(network, inputs=inputs, outputs=outputs), dropout=spec.dropout)
@@ -264,7 +300,7 @@ class _Batches:
         drawn = self._new + torch.randint(max(self._replayed, 1), (self.rounds, self._replay_batch))
         for place, new in enumerate(torch.split(order, self._batch)):
             rows = torch.cat([new, drawn[place]])
-            history = None if self._history is None else self._history[rows]
+            history = None if self._history is None else self._history[rows].float()
             weights = None if self._weights is None else self._weights[rows]
             yield self._inputs[rows], history, self._labels[rows], weights
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from forecasting.history import HistorySpec
 from forecasting.network import Network
 from service import __version__
 from service.database.engine import Database
@@ -34,11 +35,13 @@ from wire.identity import MachineId
 def warm_up() -> None:
     """Run once, on almost no data, what is slow the first time."""
     labels = np.eye(2, dtype=np.bool_)
-    scores, history = labels.astype(np.float32), np.ones((2, 2, 1), dtype=np.float32)
+    spec = HistorySpec()
+    scores = labels.astype(np.float32)
+    history = np.ones((2, 2, spec.width + spec.machine_width), dtype=np.float16)
     ocdm.keep(labels, 1)
     model_comparison.resampled_average_precision(labels, scores, np.arange(2), np.ones((2, 2)))
-    spec = replace(PRESETS["product"].training, epochs=1, first_steps=0)
-    train(None, Samples(scores, labels, history), spec=spec, rng=np.random.default_rng(0))
+    training = replace(PRESETS["product"].training, epochs=1, first_steps=0)
+    train(None, Samples(scores, labels, history), spec=training, rng=np.random.default_rng(0))
 
 
 def run_training_job(
@@ -80,7 +83,12 @@ def run_training_job(
         memories=MemoryStore(database),
         evaluation=CandidateEvaluation(HoldoutStore(database), thresholds),
         weights=weights,
-        config=preset.update_config("bat-ocdm", memory=settings.memory_windows, spec=spec),
+        config=preset.update_config(
+            "bat-ocdm",
+            memory=settings.memory_windows,
+            per_machine=settings.memory_windows_per_machine,
+            spec=spec,
+        ),
         code_version=__version__,
     )
     candidate = trainer.run(machines.get(machine), now=now, train=fit, on_progress=on_progress)

@@ -21,6 +21,7 @@ class WindowSet:
     ``codes`` (ascending) name the columns of ``counts``, the evidence with repeats collapsed, and of
     ``outcomes``, what the horizon held. ``tracked`` (ascending) name the codes with own-history figures;
     a code that is in neither was never seen. Without an event log there is no history and no ``tracked``.
+    Windows of an event log have figures in half precision, which is enough: a large memory must fit.
     """
 
     at: NDArray[np.int64]
@@ -28,8 +29,8 @@ class WindowSet:
     counts: NDArray[np.int32]
     outcomes: NDArray[np.bool_]
     tracked: Codes
-    history: NDArray[np.float32]
-    context: NDArray[np.float32]
+    history: NDArray[np.floating]
+    context: NDArray[np.floating]
 
     def __post_init__(self) -> None:
         rows, columns = len(self.at), len(self.codes)
@@ -62,7 +63,7 @@ class WindowSet:
         """Return which target codes the horizon held: the multi-hot label of each window."""
         return _align(self.outcomes, self.codes, columns)
 
-    def code_recency(self, columns: Columns) -> NDArray[np.float32]:
+    def code_recency(self, columns: Columns) -> NDArray[np.floating]:
         """Return windows by codes by figures: each target code's own, followed by the machine's."""
         return append_machine_features(_align(self.history, self.tracked, columns), self.context)
 
@@ -103,7 +104,7 @@ class Samples:
 
     inputs: NDArray[np.float32]
     labels: NDArray[np.bool_]
-    history: NDArray[np.float32] | None = None
+    history: NDArray[np.floating] | None = None
     weights: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:

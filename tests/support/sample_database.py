@@ -135,14 +135,9 @@ def _learning(filler: Filler) -> None:
     filler.add("jobs", machine_id=1, **job, state="promoted", created_us=AT - 50 * HOUR, **ended)
     filler.add("jobs", machine_id=2, **job, state="collecting", created_us=AT - 10 * HOUR)
     filler.add("idempotency", key="once", request="padova/filler-1", job_id=1, created_us=AT - 50 * HOUR)
-    filler.add("tasks", version_id=1, machine_id=1, position=0, offered=400, frequency='{"139": 40, "26": 12}')
-    for number in (1, 2):
-        codes, counts = np.array([26, 139], dtype="<i4"), np.array([1, number], dtype="<i4")
-        window = {"codes": codes.tobytes(), "counts": counts.tobytes(), "outcomes": codes[1:].tobytes()}
-        window |= {"tracked": codes[1:].tobytes(), "history": np.ones(3, dtype="<f4").tobytes()}
-        window["context"] = np.ones(2, dtype="<f4").tobytes()
-        filler.add("samples", machine_id=1, at_us=AT - (100 + number) * HOUR, features=1, **window)
-        filler.add("memories", version_id=1, sample_id=number, held_out=number == 2)
+    filler.add("samples", machine_id=1, features=1, windows=_windows())
+    task = {"offered": 400, "frequency": '{"139": 40, "26": 12}', "kept": zlib.compress(bytes([1, 2]))}
+    filler.add("tasks", version_id=1, machine_id=1, position=0, samples_id=1, **task)
     holdout = {"features": 1, "base_rate": '{"139": 0.3}', "windows": _windows()}
     filler.add("holdout_sets", machine_id=1, created_us=AT - 47 * HOUR, **holdout)
     scores = {"average_precision": 0.41, "brier_skill": 0.1, "macro_f1": 0.35, "by_code": "[]"}

@@ -92,24 +92,19 @@ idempotency = Table(
     Column("created_us", BigInteger, nullable=False),
 )
 
-# Windows in the replay memory, keyed by code. Immutable and shared by versions.
+# Windows of a machine in the replay memory, keyed by code, compressed together. Immutable and shared by versions.
 samples = Table(
     "samples",
     metadata,
     Column("id", RowId, primary_key=True),
     Column("machine_id", ForeignKey("machines.id"), nullable=False),
-    Column("at_us", BigInteger, nullable=False),
     Column("features", Integer, nullable=False),  # version of the feature definition
-    Column("codes", LargeBinary, nullable=False),
-    Column("counts", LargeBinary, nullable=False),
-    Column("outcomes", LargeBinary, nullable=False),  # the codes that occurred
-    Column("tracked", LargeBinary, nullable=False),
-    Column("history", LargeBinary, nullable=False),
-    Column("context", LargeBinary, nullable=False),
+    Column("windows", LargeBinary, nullable=False),
     Index("ix_samples_machine", "machine_id"),
 )
 
-# The machines a version was trained on, in order.
+# The machines a version was trained on, in order, and which of their windows it keeps: a byte per window,
+# compressed (0 dropped, 1 replayed, 2 held out). A pruned version keeps none.
 tasks = Table(
     "tasks",
     metadata,
@@ -118,16 +113,9 @@ tasks = Table(
     Column("position", Integer, nullable=False),
     Column("offered", Integer, nullable=False),
     Column("frequency", Text, nullable=False),
-)
-
-memories = Table(
-    "memories",
-    metadata,
-    Column("version_id", ForeignKey("model_versions.id"), primary_key=True, autoincrement=False),
-    Column("sample_id", ForeignKey("samples.id"), primary_key=True, autoincrement=False),
-    Column("held_out", Boolean, nullable=False),
-    Index("ix_memories_sample", "sample_id"),
-    sqlite_with_rowid=False,
+    Column("samples_id", ForeignKey("samples.id")),
+    Column("kept", LargeBinary),
+    Index("ix_tasks_samples", "samples_id"),
 )
 
 # Held-out later windows of a machine; the newest set counts.

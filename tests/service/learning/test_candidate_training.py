@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from service.learning.gate import GateThresholds
 from service.learning.history_file import ImportFile
 from service.learning.history_import import load_history
 from service.learning.models import Progress
+from service.learning.row_codec import samples_from_row
 from service.learning.training_job import run_training_job
 from service.learning.training_process import RESULT_FILE
 from service.machines.catalogue import CatalogueEntry, parse_catalogue
@@ -149,7 +151,7 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
     examined = dict(zip(answers.targets, answers.probabilities[place].tolist(), strict=True))
     for alarm in made.alarms:
         assert alarm.probability == pytest.approx(said[alarm.code], abs=1e-4)
-        assert alarm.probability == pytest.approx(examined[alarm.code], abs=1e-4)
+        assert alarm.probability == pytest.approx(examined[alarm.code], abs=2e-3), "exams have half precision"
     now = service.forecasts.service.forecast_now(stores.machines.all(), NOW)
     assert [one.forecast.learned for one in now] == [True, True, False], "the third is served by the fleet's model"
 
@@ -171,7 +173,7 @@ def test_the_limits_of_codes_change_not_a_bit_of_an_ordinary_machine(
     free = learn(ZERO, small.model_copy(update=endless))
     assert limited.report["codes"]["inputs"] > limited.report["codes"]["targets"], "there are codes beside targets"
     assert limited.weights == free.weights
-    assert (limited.replayed, limited.held_out, limited.holdout) == (free.replayed, free.held_out, free.holdout)
+    assert (limited.task, limited.samples, limited.holdout) == (free.task, free.samples, free.holdout)
     assert limited.notes == ()
 
 
@@ -191,8 +193,8 @@ def test_a_machine_that_raises_garbage_codes_is_learned_without_most_of_them(
     assert candidate.report["left_out"] == {str(ONE): 270}
     assert str(candidate.notes[0]).startswith(f"270 codes of {ONE} were not learned and count as unknown")
     assert str(candidate.notes[0]) in str(stores.jobs.newest(machine=ONE)[0].message)
-    for row in (*candidate.replayed, *candidate.held_out):
-        assert len(row["codes"]) // 4 <= ordinary.report["codes"]["inputs"] + 30 + 1
+    windows = samples_from_row(SimpleNamespace(**candidate.samples))
+    assert len(windows.codes) <= ordinary.report["codes"]["inputs"] + 30 + 1
     assert candidate.passed
     assert f"{ONE} (270)" in Service(limited, stores).health(lambda _: True).warnings["codes"]
     more = [(NOW - timedelta(minutes=40 * number), 10**7 + number % 100) for number in range(900)]

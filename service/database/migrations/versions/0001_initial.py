@@ -187,10 +187,7 @@ def _create_learning() -> None:
         "samples",
         _id(_ROW_ID),
         _reference("machine_id", "machines.id"),
-        *_columns(
-            "at_us bigint, features integer, codes bytes, counts bytes, outcomes bytes, tracked bytes, "
-            "history bytes, context bytes"
-        ),
+        *_columns("features integer, windows bytes"),
     )
     _index("samples", "ix_samples_machine", "machine_id")
     op.create_table(
@@ -198,15 +195,10 @@ def _create_learning() -> None:
         _reference("version_id", "model_versions.id", primary_key=True),
         _reference("machine_id", "machines.id", primary_key=True),
         *_columns("position integer, offered integer, frequency text"),
+        _reference("samples_id", "samples.id", _ROW_ID, nullable=True),
+        *_columns("kept bytes?"),
     )
-    op.create_table(
-        "memories",
-        _reference("version_id", "model_versions.id", primary_key=True),
-        _reference("sample_id", "samples.id", _ROW_ID, primary_key=True),
-        *_columns("held_out boolean"),
-        sqlite_with_rowid=False,
-    )
-    _index("memories", "ix_memories_sample", "sample_id")
+    _index("tasks", "ix_tasks_samples", "samples_id")
     op.create_table(
         "holdout_sets",
         _id(),
