@@ -4,23 +4,23 @@ import logging
 import os
 import signal
 import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event, Thread
 from types import FrameType
-from zoneinfo import ZoneInfo
 
 from edge_agent import __version__
-from edge_agent.errors import ConfigRejected, SpoolUnusable
+from edge_agent.errors import SpoolUnusable
 from edge_agent.publisher import Publisher
-from edge_agent.settings import Settings, SourceKind, broker_config
+from edge_agent.settings import Settings, broker_config
 from edge_agent.sources import Source, SourceBatch
-from edge_agent.sources.replay import Replay
-from edge_agent.sources.tail import Tail
+from edge_agent.sources.build import build_source, code_book
+from edge_agent.sources.codes import CodeBook
 from edge_agent.spool import Appendix, Spool
 from edge_agent.status import AgentStatus, StatusFile, fingerprint
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.log_rows import RowReader
 from wire.state import Note, bounded
 from wire.timestamps import clamped
 
@@ -40,8 +40,10 @@ def run(settings: Settings) -> None:
     signal.signal(signal.SIGTERM, request_stop)
     signal.signal(signal.SIGINT, request_stop)
     clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
-    source = _source(settings, clock)
+    codes = code_book(settings)
+    source = build_source(settings, clock, codes)
     spool = Spool(settings.spool_path, max_events=settings.spool_max_events, max_bytes=settings.spool_max_mb << 20)
+    codes.restore(spool.codes())
     publisher = Publisher(
         machine=MachineId(settings.site, settings.machine),
         broker=broker_config(settings),
@@ -53,7 +55,8 @@ def run(settings: Settings) -> None:
     publisher.start()
     status.start()
     try:
-        _read_source_into_spool(spool, source, publisher, stop, clock=clock, kind=settings.source_kind.value)
+        kind = settings.source_kind.value
+        read_into_spool(spool, source, stop, wake=publisher.wake, clock=clock, codes=codes, kind=kind)
         stop.wait()
     finally:
         stop.set()
@@ -103,9 +106,17 @@ class StatusWriter(Thread):
         )
 
 
-def _read_source_into_spool(
-    spool: Spool, source: Source, publisher: Publisher, stop: Event, *, clock: PlantClock, kind: str
+def read_into_spool(
+    spool: Spool,
+    source: Source,
+    stop: Event,
+    *,
+    wake: Callable[[], None],
+    clock: PlantClock,
+    codes: CodeBook,
+    kind: str,
 ) -> None:
+    """Store the source's batches until ``stop`` or its end; ``wake`` is called after each that has content."""
     before, _, bookmark = (spool.bookmark or f"{kind} ").partition(" ")
     if before != kind:
         log.warning("the spool's last source was %s; %s starts from its beginning", before, kind)
@@ -113,7 +124,7 @@ def _read_source_into_spool(
     for batch in source.batches(bookmark or None, stop):
         for error in batch.skipped:
             log.warning("skipped an unreadable row: %s", error)
-        appendix = _appendix(batch, clamped(clock.now()))
+        appendix = replace(_appendix(batch, clamped(clock.now())), codes=tuple(codes.take_new()))
         while True:
             try:
                 spool.append(batch.alarms, f"{kind} {batch.bookmark}", appendix)
@@ -127,41 +138,18 @@ def _read_source_into_spool(
                 raise SpoolUnusable(
                     f"Cannot write to the spool: {error}. Move the file away and start again."
                 ) from None
-        if batch.alarms or batch.skipped or batch.lost:
-            publisher.wake()
+        if batch.alarms or batch.skipped or batch.lost or batch.warning:
+            wake()
         if stop.is_set():
             break
 
 
 def _appendix(batch: SourceBatch, now: datetime) -> Appendix:
     last = Note(text=bounded(batch.skipped[-1]), at=now) if batch.skipped else None
-    if batch.lost is None:
+    message = batch.warning or (batch.lost.message if batch.lost else None)
+    if message is None:
         return Appendix(skipped=len(batch.skipped), last_skipped=last)
-    log.error("%s", batch.lost.message)
-    span = (min(batch.lost.since or now, now), now)
-    warning = Note(text=bounded(batch.lost.message), at=now)
+    log.error("%s", message)
+    span = (min(batch.lost.since or now, now), now) if batch.lost else None
+    warning = Note(text=bounded(message), at=now)
     return Appendix(skipped=len(batch.skipped), last_skipped=last, warning=warning, lost=span)
-
-
-def _source(settings: Settings, clock: PlantClock) -> Source:
-    if settings.source_kind is SourceKind.SIMULATED:
-        # Imported late: real machines do not need its tables.
-        from edge_agent.simulator import machine_profile  # noqa: PLC0415
-        from edge_agent.sources.simulated import Simulated  # noqa: PLC0415
-
-        return Simulated(
-            machine_profile(settings.source_seed, settings.source_index),
-            clock,
-            settings.source_since or clock.now(),
-        )
-    path = settings.source_path
-    if path is None:
-        raise ConfigRejected("A file source needs source_path.")
-    if path.is_dir():
-        raise ConfigRejected(f"{path} is a folder; give a file to --source-path.")
-    rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone), settings.source_since)
-    if settings.source_kind is SourceKind.TAIL:
-        return Tail(path, rows=rows)
-    if not path.is_file():
-        raise ConfigRejected(f"There is no file {path} to replay; give an existing one to --source-path.")
-    return Replay(path, rows=rows, clock=clock, at_once=settings.source_pace == "at_once")

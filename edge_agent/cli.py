@@ -28,7 +28,7 @@ def _run(options: argparse.Namespace) -> int:
         from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
 
     loaded = settings.load(options.config, _flags(options))
-    set_up_logs(secrets=[loaded.broker_password])
+    set_up_logs(secrets=[loaded.broker_password, loaded.source_password])
     agent.run(loaded)
     return 0
 

@@ -1,5 +1,6 @@
 """The agent's settings; precedence: flag, environment, file, default."""
 
+import json
 import logging
 import os
 import tomllib
@@ -36,6 +37,12 @@ class SourceKind(StrEnum):
     REPLAY = "replay"
     TAIL = "tail"
     SIMULATED = "simulated"
+    MODBUS = "modbus"
+    S7 = "s7"
+
+
+_KINDS = frozenset(kind.value for kind in SourceKind)
+_FILE_KINDS = (SourceKind.REPLAY, SourceKind.TAIL)
 
 
 class Settings(BaseModel):
@@ -81,7 +88,7 @@ class Settings(BaseModel):
     )
     broker_tls_key: Path | None = Field(default=None, description="PEM file of that certificate's key.")
     broker_mqtt_version: MqttVersion = Field(default=MqttVersion.V5, description="5 or 3.1.1.")
-    source_kind: SourceKind = Field(description="replay, tail or simulated.")
+    source_kind: SourceKind = Field(description="The source of alarms.")
     source_path: Path | None = Field(default=None, description="File to replay or to tail.")
     source_serial: str | None = Field(default=None, description="Read only rows of this serial.")
     source_timezone: str = Field(default="UTC", description="Time zone of timestamps without one.")
@@ -96,6 +103,16 @@ class Settings(BaseModel):
         default=None,
         description="Ignore alarms before this time, for example because they were imported as history.",
     )
+    source_codes: Path | None = Field(
+        default=None, description="CSV file with the columns name and code: the numbers of named alarms."
+    )
+    source_password: str | None = Field(
+        default=None, description="Password or token of the source, if it requires one.", repr=False
+    )
+    source_options: dict[str, Any] = Field(
+        default={},
+        description="The source's own table, [modbus] for example; as a flag or variable it is JSON.",
+    )
     clock_wall_origin: AwareDatetime = Field(
         default=datetime(2000, 1, 1, tzinfo=UTC), description="Wall time at which the plant clock was set."
     )
@@ -103,6 +120,14 @@ class Settings(BaseModel):
         default=None, description="Plant time at that moment; the wall time itself unless given."
     )
     clock_speed: float = Field(default=1.0, gt=0, le=100_000, description="Plant seconds per wall second.")
+
+    @field_validator("source_options", mode="before")
+    @classmethod
+    def _options_may_be_json(cls, options: Any) -> Any:
+        try:
+            return json.loads(options) if isinstance(options, str) else options
+        except ValueError:
+            raise ValueError("it is not JSON") from None
 
     @field_validator("source_timezone")
     @classmethod
@@ -129,7 +154,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _file_sources_name_a_file(self) -> Self:
-        if self.source_kind is not SourceKind.SIMULATED and self.source_path is None:
+        if self.source_kind in _FILE_KINDS and self.source_path is None:
             raise ValueError(f"a source of kind {self.source_kind.value!r} needs source_path")
         return self
 
@@ -176,7 +201,18 @@ def secret_names() -> list[str]:
 def _merge(config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = _with_secrets(_from_file(config), "") if config else {}
     values |= _with_secrets(_from_environment(environ), ENV_PREFIX)
-    return values | {name: value for name, value in flags.items() if value is not None}
+    return _with_options(values | {name: value for name, value in flags.items() if value is not None})
+
+
+def _with_options(values: dict[str, Any]) -> dict[str, Any]:
+    """Take the table that is named after the source's kind as its options."""
+    kind = str(values.get("source_kind", ""))
+    tables = {name: table for name, table in values.items() if isinstance(table, dict) and name in _KINDS}
+    for name, table in tables.items():
+        if name != kind:
+            raise ConfigRejected(f'The table [{name}] needs kind = "{name}" in [source]; there it is "{kind}".')
+        values = {"source_options": table, **values}
+    return {name: value for name, value in values.items() if name not in tables}
 
 
 def _with_secrets(values: dict[str, Any], prefix: str) -> dict[str, Any]:
@@ -202,7 +238,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise ConfigRejected(f"{path} is not valid TOML: {error}.") from None
     flat: dict[str, Any] = {}
     for name, value in tables.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and name not in _KINDS:
             flat |= {f"{name}_{key}": item for key, item in value.items()}
         else:
             flat[name] = value

@@ -35,6 +35,9 @@ CREATE TABLE IF NOT EXISTS gaps (
   first_seq INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL,
   first_us INTEGER NOT NULL, last_us INTEGER NOT NULL, reason TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS codes (
+  name TEXT PRIMARY KEY, code INTEGER NOT NULL, text TEXT NOT NULL, severity TEXT NOT NULL
+) WITHOUT ROWID;
 """
 
 
@@ -47,17 +50,27 @@ _DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BET
 _EVICT_BATCH = 500  # events, so that whole pages become free
 
 
+class NamedCode(NamedTuple):
+    """The number that a named alarm got, and how the source describes it."""
+
+    name: str
+    code: int
+    text: str
+    severity: str
+
+
 @dataclass(frozen=True)
 class Appendix:
     """What a source reports beside its alarms, stored in the same transaction.
 
-    ``lost`` is the span of time in which an unknown number of alarms is missing.
+    ``lost`` is the span of time in which an unknown number of alarms is missing; ``codes`` are new numbers.
     """
 
     skipped: int = 0
     last_skipped: Note | None = None
     warning: Note | None = None
     lost: tuple[datetime, datetime] | None = None
+    codes: tuple[NamedCode, ...] = ()
 
 
 _NOTHING = Appendix()
@@ -125,6 +138,7 @@ class Spool:
             if appendix.lost:
                 self._record_loss(*appendix.lost)
             self._db.executemany("INSERT INTO events (code, at_us) VALUES (?, ?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO codes VALUES (?, ?, ?, ?)", appendix.codes)
             self._set_meta("bookmark", bookmark)
             self._write_notes(appendix)
             surplus = self._events + len(rows) - self._max_events
@@ -135,6 +149,11 @@ class Spool:
             self._events += more
             if appendix != _NOTHING:
                 self._read_notes()
+
+    def codes(self) -> list[NamedCode]:
+        """Return the numbers of named alarms."""
+        with self._lock:
+            return [NamedCode(*row) for row in self._db.execute("SELECT name, code, text, severity FROM codes")]
 
     def warn(self, warning: Note) -> None:
         """Store a warning for people; the last one is shown."""

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from threading import Event
 from typing import Protocol
 
+from edge_agent.sources.codes import CodeBook
 from wire.alarm import Alarm
+from wire.broker_check import Finding
+from wire.clock import PlantClock
+from wire.log_rows import RowRejected
+from wire.timestamps import EARLIEST, LATEST, clamped
 
 
 @dataclass(frozen=True)
@@ -21,18 +26,58 @@ class Lost:
 class SourceBatch:
     """Alarms and the bookmark after them, stored in one transaction.
 
-    ``skipped`` are messages about unreadable rows; ``lost`` says that alarms before these are missing.
+    ``skipped`` are messages about unreadable rows; ``lost`` says that alarms before these are missing; ``warning``
+    is a message for people. ``cleared`` are alarms that ended; the spool does not store them yet.
     """
 
     alarms: list[Alarm]
     bookmark: str
     skipped: list[str] = field(default_factory=list)
     lost: Lost | None = None
+    warning: str | None = None
+    cleared: list[Alarm] = field(default_factory=list)
 
 
 class Source(Protocol):
     """A machine's alarms, from a bookmark on."""
 
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
-        """Yield alarms after ``bookmark``, or from the start if it is None, until ``stop`` or the end."""
+        """Yield alarms after ``bookmark``, or from the start if it is None, until ``stop`` or the end.
+
+        The next batch is requested only after the last one is in the spool.
+        """
         ...
+
+
+class CheckedSource(Source, Protocol):
+    """A source that the doctor can check."""
+
+    def check(self) -> Iterator[Finding]:
+        """Yield findings: whether the source is reachable, and each of its parts readable."""
+        ...
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every source of names and times uses: clock, codes, time zone, start, and the source's password."""
+
+    clock: PlantClock
+    codes: CodeBook = field(default_factory=CodeBook)
+    zone: tzinfo = UTC
+    since: datetime | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def now(self) -> datetime:
+        """Return the plant time, within what the contract can carry."""
+        return clamped(self.clock.now())
+
+    def alarm(self, name: str, at: datetime, text: str = "", severity: str = "") -> Alarm | None:
+        """Return the alarm of a name, None if it is before the start, or raise :class:`RowRejected`."""
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=self.zone)
+        at = at.astimezone(UTC)
+        if not EARLIEST <= at < LATEST:
+            raise RowRejected(f"{at.isoformat()} is outside {EARLIEST.year} to {LATEST.year}")
+        if self.since is not None and at < self.since:
+            return None
+        return Alarm(at, self.codes.number(name, text, severity))

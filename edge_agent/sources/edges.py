@@ -1,0 +1,86 @@
+"""From states to edges: which alarms were raised and which cleared since the last reading."""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from edge_agent.sources import Context
+from wire.alarm import Alarm
+from wire.log_rows import RowRejected
+
+
+class Edge(NamedTuple):
+    """The change of one alarm."""
+
+    at: datetime
+    name: str
+    raised: bool
+
+
+class _Change(NamedTuple):
+    at: datetime
+    since: float
+
+
+class EdgeDetector:
+    """Compares the active alarms of each signal with those known before.
+
+    A change counts once it has lasted ``debounce`` seconds, with the time at which it was first read.
+    """
+
+    def __init__(self, debounce: float = 0.0, known: Mapping[str, Collection[str]] | None = None) -> None:
+        self._debounce = debounce
+        self._known = {signal: set(names) for signal, names in (known or {}).items()}
+        self._pending: dict[tuple[str, str], _Change] = {}
+
+    def update(self, signal: str, active: Collection[str], at: datetime, now: float) -> list[Edge]:
+        """Compare a reading of a signal at ``at``; ``now`` is the monotonic time in seconds."""
+        known, present = self._known.setdefault(signal, set()), set(active)
+        for key in [key for key in self._pending if key[0] == signal]:
+            if (key[1] in present) == (key[1] in known):
+                del self._pending[key]
+        for name in sorted(present ^ known):
+            self._pending.setdefault((signal, name), _Change(at, now))
+        return self.settle(now)
+
+    def settle(self, now: float) -> list[Edge]:
+        """Return the changes that have lasted long enough, clears first."""
+        edges: list[Edge] = []
+        for (signal, name), change in list(self._pending.items()):
+            if now - change.since >= self._debounce:
+                del self._pending[signal, name]
+                raised = name not in self._known[signal]
+                (self._known[signal].add if raised else self._known[signal].discard)(name)
+                edges.append(Edge(change.at, name, raised))
+        return sorted(edges, key=lambda edge: (edge.at, edge.raised))
+
+    @property
+    def due_in(self) -> float | None:
+        """Seconds within which a pending change must be settled; None if there is none."""
+        return self._debounce if self._pending else None
+
+    def signals(self) -> dict[str, list[str]]:
+        """Return the known active alarms by signal, to be stored in a bookmark."""
+        return {signal: sorted(names) for signal, names in self._known.items() if names}
+
+
+class Numbered(NamedTuple):
+    """Edges as alarms with numbers, and messages about those that have none."""
+
+    raised: list[Alarm]
+    cleared: list[Alarm]
+    skipped: list[str]
+
+
+def number_edges(edges: Iterable[Edge], context: Context, texts: Mapping[str, str] | None = None) -> Numbered:
+    """Give edges their numbers: the one place that separates raised from cleared alarms."""
+    numbered = Numbered([], [], [])
+    for edge in edges:
+        try:
+            alarm = context.alarm(edge.name, edge.at, (texts or {}).get(edge.name, ""))
+        except RowRejected as error:
+            numbered.skipped.append(str(error))
+            continue
+        if alarm is not None:
+            (numbered.raised if edge.raised else numbered.cleared).append(alarm)
+    return numbered
