@@ -24,6 +24,7 @@ from alarmcast.resources.maintenance import Maintenance
 from alarmcast.resources.memory import Memory
 from alarmcast.resources.models import Models
 from alarmcast.resources.notifications import Notifications
+from alarmcast.resources.policies import Policies
 from alarmcast.resources.quarantine import Quarantine
 from alarmcast.resources.scores import Scores
 from alarmcast.resources.session import Session
@@ -64,6 +65,7 @@ class Api(Resource[TransportT], Generic[TransportT]):
         self.shelves = Shelves(sender)
         self.maintenance = Maintenance(sender)
         self.webhooks = Webhooks(sender)
+        self.policies = Policies(sender)
         self.session = Session(sender)
         self.users = Users(sender)
         self.keys = Keys(sender)

@@ -254,6 +254,11 @@ class Settings(BaseSettings):
         ge=0,
         description="Status warns if the last backup is older or failed; 0: never.",
     )
+    public_url: str = Field(
+        default="",
+        pattern="^(https?://.*[^/])?$",
+        description="Address of the page for links in notifications: https://alarmcast.example.",
+    )
     webhook_networks: str = Field(
         default="",
         description="Private networks, separated by commas (10.0.0.0/8,127.0.0.0/8), that webhooks may be sent "

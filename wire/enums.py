@@ -124,11 +124,12 @@ class NotificationEnd(StrEnum):
     """Why a notification was closed."""
 
     OCCURRED = "occurred"  # the alarm was raised
-    CLEARED = "cleared"  # its probability dropped clearly below its threshold
+    CLEARED = "cleared"  # its probability dropped clearly below the threshold of the policy
     SHELVED = "shelved"  # the alarm was shelved on this machine
     MAINTENANCE = "maintenance"  # a maintenance window started
     EXPIRED = "expired"  # its horizon passed while the machine was offline
-    WITHDRAWN = "withdrawn"  # the alarm or the machine is no longer forecast
+    WITHDRAWN = "withdrawn"  # the alarm or the machine is no longer forecast, or the policy is gone
+    SHIFT_ENDED = "shift_ended"  # held back by the limit of a shift that is over
 
 
 class DeliveryState(StrEnum):

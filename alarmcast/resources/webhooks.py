@@ -3,6 +3,7 @@
 from alarmcast.endpoint import Resource, TransportT, operation
 from alarmcast.requests import RequestSpec
 from wire.enums import Severity
+from wire.rest.policies import NotificationPolicy, WebhookPolicyChange
 from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookCreate, WebhookList, WebhookSwitch, WebhookView
 
 
@@ -27,16 +28,22 @@ class Webhooks(Resource[TransportT]):
         severity: Severity = Severity.HIGH,
         site: str | None = None,
         machine: str | None = None,
+        policy: NotificationPolicy | None = None,
         reason: str | None = None,
     ) -> RequestSpec:
         """Send new notifications to a URL; the secret is returned only once."""
-        body = WebhookCreate(url=url, severity=severity, site=site, machine=machine, reason=reason)
+        body = WebhookCreate(url=url, severity=severity, site=site, machine=machine, policy=policy, reason=reason)
         return RequestSpec(body=body)
 
     @operation("PATCH /v1/webhooks/{number}", WebhookView)
     def switch(self, number: int, *, enabled: bool, reason: str) -> RequestSpec:
         """Enable or disable a webhook."""
         return RequestSpec(at={"number": number}, body=WebhookSwitch(enabled=enabled, reason=reason))
+
+    @operation("PUT /v1/webhooks/{number}/policy", WebhookView)
+    def set_policy(self, number: int, policy: NotificationPolicy | None, *, reason: str) -> RequestSpec:
+        """Give a webhook its own notification policy, or with None that of each machine's site again."""
+        return RequestSpec(at={"number": number}, body=WebhookPolicyChange(policy=policy, reason=reason))
 
     @operation("POST /v1/webhooks/{number}/test", WebhookAnswer)
     def test(self, number: int) -> RequestSpec:

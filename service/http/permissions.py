@@ -90,6 +90,7 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /v1/alarm-metrics/standing.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/alarms.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/notifications": _viewer(RouteScope.FILTERED),
+    "GET /v1/notification-policies": _viewer(RouteScope.FILTERED),
     "GET /v1/shelves": _viewer(RouteScope.FILTERED),
     "GET /v1/maintenance": _viewer(RouteScope.FILTERED),
     "GET /v1/catalogue": _viewer(RouteScope.NO_SITE),
@@ -131,6 +132,8 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "PATCH /v1/webhooks/{number}": _admin(RouteScope.FILTERED),
     "DELETE /v1/webhooks/{number}": _admin(RouteScope.FILTERED),
     "POST /v1/webhooks/{number}/test": _admin(RouteScope.FILTERED),
+    "PUT /v1/webhooks/{number}/policy": _admin(RouteScope.FILTERED),
+    "PUT /v1/notification-policies/{site}": _admin(RouteScope.SITE),
     # Users and API keys
     "GET /v1/users": _admin(RouteScope.FILTERED),
     "POST /v1/users": _admin(RouteScope.FILTERED),

@@ -8,7 +8,8 @@ from service.auth.audit_store import AuditStore
 from service.http.pagination import Limit, LongCursorQuery, Number, paginate
 from service.http.problems import responses
 from service.http.request import actor
-from service.notifications.models import Notification, NotificationQuery
+from service.notifications.models import NotificationQuery
+from service.notifications.policy import policy_text
 from service.notifications.store import DeliveryStore, NotificationStore
 from service.notifications.suppression_store import AcknowledgementStore
 from service.notifications.webhook import Webhook, WebhookDelivery, status_text
@@ -26,6 +27,7 @@ def router(
     deliveries: DeliveryStore,
     webhooks: WebhookService,
     audit: AuditStore,
+    public_url: str,
 ) -> APIRouter:
     """Return the routes of notifications and webhooks."""
     routes = APIRouter(prefix="/v1", tags=["notifications"])
@@ -50,13 +52,23 @@ def router(
         for notification in page:
             ack = first_acks.get(notification.id)
             summary = AcknowledgementSummary(at=ack.at, actor=ack.actor, note=ack.note) if ack else None
-            views.append(_notification(notification, summary, sent.get(notification.id, [])))
+            views.append(
+                NotificationView(
+                    **payload(notification, public_url).model_dump(),
+                    open=notification.is_open,
+                    held_back=notification.held_back,
+                    closed_at=notification.closed_at,
+                    ended=notification.ended,
+                    acknowledged=summary,
+                    deliveries=[_delivery(delivery) for delivery in sent.get(notification.id, [])],
+                )
+            )
         return NotificationPage(notifications=views, next=following)
 
     @routes.get("/webhooks")
     def list_webhooks() -> WebhookList:
         """List all webhooks, oldest first, without secrets."""
-        return WebhookList(webhooks=[_webhook(webhook) for webhook in webhooks.webhooks.all()])
+        return WebhookList(webhooks=[webhook_view(webhook) for webhook in webhooks.webhooks.all()])
 
     @routes.post("/webhooks", status_code=201, responses=responses(404, 422))
     def add_webhook(body: WebhookCreate, request: Request) -> NewWebhook:
@@ -71,20 +83,21 @@ def router(
             severity=body.severity,
             site=body.site,
             machine=body.machine,
+            policy=body.policy,
             who=actor(request),
             reason=body.reason,
         )
-        return NewWebhook(**_webhook(webhook).model_dump(), secret=webhook.secret)
+        return NewWebhook(**webhook_view(webhook).model_dump(), secret=webhook.secret)
 
     @routes.get("/webhooks/{number}", responses=responses(404, 422))
     def get_webhook(number: Number) -> WebhookView:
         """Return one webhook, without its secret."""
-        return _webhook(webhooks.webhooks.get(number))
+        return webhook_view(webhooks.webhooks.get(number))
 
     @routes.patch("/webhooks/{number}", responses=responses(404, 422))
     def switch_webhook(number: Number, body: WebhookSwitch, request: Request) -> WebhookView:
         """Enable or disable a webhook."""
-        return _webhook(webhooks.switch(number, enabled=body.enabled, who=actor(request), reason=body.reason))
+        return webhook_view(webhooks.switch(number, enabled=body.enabled, who=actor(request), reason=body.reason))
 
     @routes.delete("/webhooks/{number}", status_code=204, responses=responses(404, 422))
     def remove_webhook(
@@ -108,33 +121,22 @@ def router(
     return routes
 
 
-def _notification(
-    notification: Notification, acknowledged: AcknowledgementSummary | None, deliveries: list[WebhookDelivery]
-) -> NotificationView:
-    return NotificationView(
-        **payload(notification).model_dump(),
-        open=notification.is_open,
-        closed_at=notification.closed_at,
-        ended=notification.ended,
-        acknowledged=acknowledged,
-        deliveries=[
-            DeliveryView(
-                webhook=delivery.webhook,
-                key=str(delivery.key),
-                state=delivery.state,
-                attempts=delivery.attempts,
-                next_try=delivery.next_try,
-                status=delivery.status,
-                answer=None if delivery.answer is None else status_text(delivery.status, delivery.answer),
-                delivered_at=delivery.delivered_at,
-                given_up_at=delivery.given_up_at,
-            )
-            for delivery in deliveries
-        ],
+def _delivery(delivery: WebhookDelivery) -> DeliveryView:
+    return DeliveryView(
+        webhook=delivery.webhook,
+        key=str(delivery.key),
+        state=delivery.state,
+        attempts=delivery.attempts,
+        next_try=delivery.next_try,
+        status=delivery.status,
+        answer=None if delivery.answer is None else status_text(delivery.status, delivery.answer),
+        delivered_at=delivery.delivered_at,
+        given_up_at=delivery.given_up_at,
     )
 
 
-def _webhook(webhook: Webhook) -> WebhookView:
+def webhook_view(webhook: Webhook) -> WebhookView:
+    """Return a webhook without its secret."""
     return WebhookView(
         id=webhook.id,
         url=webhook.url,
@@ -144,4 +146,6 @@ def _webhook(webhook: Webhook) -> WebhookView:
         enabled=webhook.enabled,
         error=webhook.error,
         created_at=webhook.created_at,
+        policy=webhook.policy,
+        policy_text=policy_text(webhook.policy) if webhook.policy else None,
     )

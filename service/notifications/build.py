@@ -15,8 +15,10 @@ from service.machines.event_store import EventStore
 from service.machines.models import MachineReader
 from service.machines.store import MachineStore
 from service.messaging.bus import ChangeBus
-from service.notifications import api, suppression_api
+from service.notifications import api, policy_api, suppression_api
 from service.notifications.models import HysteresisPolicy
+from service.notifications.policy_service import PolicyService
+from service.notifications.policy_store import PolicyStore
 from service.notifications.service import NotificationService
 from service.notifications.store import DeliveryStore, NotificationStore, WebhookStore
 from service.notifications.suppression import SuppressionService
@@ -42,10 +44,12 @@ class Notifications:
     client: WebhookClient
     thread: NotificationThread
     sender: WebhookSender
+    bus: ChangeBus
+    public_url: str
 
     def routers(
         self, machines: MachineReader, catalogue: CatalogueStore, audit: AuditStore
-    ) -> "tuple[APIRouter, APIRouter]":
+    ) -> "tuple[APIRouter, ...]":
         """Return the routes; ``machines`` must be limited to the caller's sites, as the stores here are."""
         database, clock = self.service.notifications.database, self.service.clock
         suppression = replace(
@@ -54,14 +58,20 @@ class Notifications:
             shelves=ShelvingStore(database, current_sites),
             windows=MaintenanceStore(database, current_sites),
         )
+        policies = PolicyStore(database, current_sites)
+        webhooks = WebhookService(
+            machines, WebhookStore(database, current_sites), policies, catalogue, self.client, clock
+        )
         return (
             api.router(
                 notifications=NotificationStore(database, current_sites),
                 acknowledgements=self.service.acknowledgements,
                 deliveries=self.deliveries,
-                webhooks=WebhookService(machines, WebhookStore(database, current_sites), self.client, clock),
+                webhooks=webhooks,
                 audit=audit,
+                public_url=self.public_url,
             ),
+            policy_api.router(PolicyService(machines, policies, catalogue, clock, self.bus), webhooks),
             suppression_api.router(suppression, catalogue),
         )
 
@@ -86,11 +96,14 @@ def build(
         shelves=shelves,
         windows=windows,
         acknowledgements=acknowledgements,
+        policies=PolicyStore(database),
+        webhooks=WebhookStore(database),
         clock=clock,
         wall=wall,
         policy=HysteresisPolicy(
             settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
         ),
+        shifts=tuple(settings.shift_starts.values()),
     )
     service.subscribe_to(bus)
     suppression = SuppressionService(
@@ -103,5 +116,8 @@ def build(
         bus=bus,
     )
     client = WebhookClient(agent=f"Alarmcast/{__version__}", allowed=AllowedAddresses(settings.receiver_networks))
-    sender = WebhookSender(deliveries, client, wall=wall, plant=clock.now, chance=random.random)
-    return Notifications(service, suppression, deliveries, client, NotificationThread(service), sender)
+    sender = WebhookSender(
+        deliveries, client, wall=wall, plant=clock.now, chance=random.random, public_url=settings.public_url
+    )
+    thread = NotificationThread(service)
+    return Notifications(service, suppression, deliveries, client, thread, sender, bus, settings.public_url)

@@ -10,12 +10,12 @@ from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
 
 # After a suppression there is no cooldown: an alarm that is still likely opens a notification at once.
-_SUPPRESSED = (NotificationEnd.SHELVED, NotificationEnd.MAINTENANCE)
+_SUPPRESSED = (NotificationEnd.SHELVED, NotificationEnd.MAINTENANCE, NotificationEnd.SHIFT_ENDED)
 
 
 @dataclass(frozen=True)
 class HysteresisPolicy:
-    """Close below ``release`` times the threshold; open no other for ``cooldown`` after that."""
+    """Close below ``release`` times the policy's threshold; open no other for ``cooldown`` after that."""
 
     release: float = 0.8
     cooldown: timedelta = timedelta(hours=1)
@@ -26,6 +26,8 @@ class Notification:
     """A likely alarm with the values of the forecast that opened it; times are plant time.
 
     ``rearmed_at`` is when it was closed or, if the alarm occurred, when its probability dropped after that.
+    ``webhook`` is whose own policy opened it; 0 is the policy of the site. One that is ``held_back`` was over the
+    limit of its shift and is not sent. Of ``similar_total`` earlier ones, ``similar_right`` were right.
     """
 
     id: int
@@ -42,6 +44,10 @@ class Notification:
     closed_at: datetime | None = None
     ended: NotificationEnd | None = None
     rearmed_at: datetime | None = None
+    webhook: int = 0
+    held_back: bool = False
+    similar_right: int = 0
+    similar_total: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -81,15 +87,18 @@ class NotificationChanges:
 class Observation(NamedTuple):
     """The state of one code of a machine at a moment.
 
-    ``alarm`` is None if the code is no longer forecast; ``trusted`` is whether the forecast's status is ``ok``.
+    ``alarm`` is None if the code is no longer forecast; ``trusted`` is whether the forecast's status is ``ok``;
+    ``threshold`` is the policy's; ``shift_start`` is that of the machine's shift.
     """
 
     at: datetime
     alarm: LikelyAlarm | None
     trusted: bool
+    threshold: float
     occurred: bool = False
     suppression: NotificationEnd | None = None
     acknowledged: bool = False
+    shift_start: datetime | None = None
 
 
 class NotificationTransition(NamedTuple):
@@ -121,7 +130,7 @@ def next_transition(
         or _in_cooldown(last, observation.at, policy)
     ):
         return NO_TRANSITION
-    likely = observation.alarm is not None and observation.alarm.expected
+    likely = observation.alarm is not None and observation.alarm.probability >= observation.threshold
     return NotificationTransition(opens=observation.trusted and likely)
 
 
@@ -129,7 +138,7 @@ def is_cleared(observation: Observation, policy: HysteresisPolicy) -> bool:
     """Return whether a trusted forecast puts the probability clearly below the threshold."""
     if observation.alarm is None:
         return True
-    return observation.trusted and observation.alarm.probability < policy.release * observation.alarm.threshold
+    return observation.trusted and observation.alarm.probability < policy.release * observation.threshold
 
 
 def _end(observation: Observation, last: Notification, policy: HysteresisPolicy) -> NotificationEnd | None:
@@ -139,6 +148,8 @@ def _end(observation: Observation, last: Notification, policy: HysteresisPolicy)
         return observation.suppression
     if observation.alarm is None:
         return NotificationEnd.WITHDRAWN
+    if last.held_back and observation.shift_start is not None and last.opened_at < observation.shift_start:
+        return NotificationEnd.SHIFT_ENDED
     if not observation.trusted:
         return NotificationEnd.EXPIRED if observation.at >= last.horizon_end else None
     return NotificationEnd.CLEARED if is_cleared(observation, policy) else None

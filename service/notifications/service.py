@@ -1,11 +1,14 @@
 """Evaluate new forecasts: open, close and rearm notifications."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
+from math import inf
 from threading import Event, Lock
+from zoneinfo import ZoneInfo
 
+from service.forecasts.alarm_value import alarm_value
 from service.forecasts.cache import CachedForecast, ForecastMade
 from service.machines.event_store import EventStore
 from service.machines.models import Machine
@@ -20,15 +23,20 @@ from service.notifications.models import (
     is_cleared,
     next_transition,
 )
-from service.notifications.store import NotificationStore
+from service.notifications.policy import DEFAULT_POLICY, notification_threshold, shift_start
+from service.notifications.policy_store import PolicyStore
+from service.notifications.store import NotificationStore, WebhookStore
 from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
+from service.notifications.webhook import Webhook
 from wire.clock import PlantClock
 from wire.enums import NotificationEnd
-from wire.forecasts import Forecast, ForecastStatus
+from wire.forecasts import EXPECTED_FROM, Forecast, ForecastStatus, LikelyAlarm
 from wire.identity import MachineId
-from wire.timestamps import to_us
+from wire.rest.policies import NotificationPolicy
+from wire.timestamps import from_us, to_us
 
 _CHUNK = 50  # changes in one transaction, so that ingest never waits long
+SIMILAR_SPAN = timedelta(days=30)
 _CLOCK_TOLERANCE = timedelta(hours=1)  # a machine's clock may be ahead
 
 
@@ -37,10 +45,20 @@ class NotificationContext:
     """What an evaluation needs beside the forecasts, read once for all machines."""
 
     at: datetime
-    last: dict[MachineId, dict[int, Notification]]  # the last notification by code
+    last: dict[MachineId, dict[tuple[int, int], Notification]]  # the last notification by webhook and code
     shelved: dict[MachineId, set[int]]
     windows: list[MaintenanceWindow]
     acknowledged: dict[MachineId, dict[int, list[int]]]  # ids of active acknowledgements by code
+    policies: dict[str, NotificationPolicy]  # by site
+    receivers: list[Webhook]  # those with their own policy
+
+    def subscriptions(self, machine: MachineId) -> dict[int, NotificationPolicy]:
+        """Return the policies that apply to a machine, by webhook; 0 is that of its site."""
+        own = {one.id: one.policy for one in self.receivers if one.policy and one.covers(machine)}
+        return {0: self.policies.get(machine.site, DEFAULT_POLICY)} | own
+
+    def accepts(self, webhook: int, machine: MachineId, severity: str) -> bool:
+        return not webhook or any(one.id == webhook and one.accepts(machine, severity) for one in self.receivers)
 
     def suppression(self, machine: MachineId, code: int) -> NotificationEnd | None:
         if code in self.shelved.get(machine, ()):
@@ -59,9 +77,12 @@ class NotificationService:
     shelves: ShelvingStore
     windows: MaintenanceStore
     acknowledgements: AcknowledgementStore
+    policies: PolicyStore
+    webhooks: WebhookStore
     clock: PlantClock
     wall: Callable[[], datetime]
     policy: HysteresisPolicy
+    shifts: Sequence[time]
     opened: int = 0
     pending: Event = field(default_factory=Event)  # set while there are forecasts to evaluate
     _lock: Lock = field(default_factory=Lock)
@@ -128,11 +149,17 @@ class NotificationService:
     def _context(self, machine_ids: list[int]) -> NotificationContext:
         now = self.clock.now()
         context = NotificationContext(
-            now, defaultdict(dict), defaultdict(set), self.windows.active(now), defaultdict(dict)
+            now,
+            defaultdict(dict),
+            defaultdict(set),
+            self.windows.active(now),
+            defaultdict(dict),
+            self.policies.all(),
+            [webhook for webhook in self.webhooks.all() if webhook.policy],
         )
         # In order of id, so that the last notification of a code wins.
         for notification in self.notifications.current(machine_ids, now - self.policy.cooldown):
-            context.last[notification.machine][notification.code] = notification
+            context.last[notification.machine][notification.webhook, notification.code] = notification
         for shelved in self.shelves.active(now):
             context.shelved[shelved.machine].add(shelved.code)
         for ack in self.acknowledgements.active():
@@ -147,42 +174,109 @@ class NotificationService:
         context: NotificationContext,
         changes: NotificationChanges,
     ) -> None:
-        """Evaluate every code that is expected, has a notification or is acknowledged; None if retired."""
+        """Evaluate every code of every policy that applies; ``machine`` is None if it is retired."""
         alarms = {alarm.code: alarm for alarm in forecast.alarms} if forecast else {}
-        last_by_code, acks = context.last.get(machine_id, {}), context.acknowledged.get(machine_id, {})
+        last_by_key, acks = context.last.get(machine_id, {}), context.acknowledged.get(machine_id, {})
         occurred: set[int] = set()
         if machine and forecast:
-            occurred = self._occurred(machine, forecast, last_by_code.values(), context.at)
+            occurred = self._occurred(machine, forecast, last_by_key.values(), context.at)
         trusted = forecast is not None and forecast.status is ForecastStatus.OK
-        expected = {code for code, alarm in alarms.items() if alarm.expected}
-        for code in sorted(expected | set(last_by_code) | set(acks)):
-            last, alarm = last_by_code.get(code), alarms.get(code)
-            suppression = context.suppression(machine_id, code)
-            observation = Observation(
-                context.at, alarm, trusted, code in occurred, suppression, acknowledged=code in acks
+        started = shift_start(context.at, ZoneInfo(machine.time_zone), self.shifts) if machine else None
+        subscriptions = context.subscriptions(machine_id)
+        changes.closed += [
+            (last.id, NotificationEnd.WITHDRAWN)
+            for (webhook, _), last in last_by_key.items()
+            if webhook not in subscriptions and last.is_open
+        ]
+        for webhook, policy in subscriptions.items():
+            opening: list[tuple[LikelyAlarm, float]] = []
+            limits = {code: _threshold(policy, alarm) for code, alarm in alarms.items()}
+            codes = {code for code, alarm in alarms.items() if alarm.probability >= limits[code]}
+            codes |= {code for one, code in last_by_key if one == webhook} | (
+                acks.keys() if not webhook else set()
             )
-            if is_cleared(observation, self.policy):
-                changes.ended_acks += acks.get(code, [])
-            transition = next_transition(observation, last, self.policy)
-            if transition.opens and machine and forecast and alarm:
-                notification = Notification(
-                    id=0,
-                    machine=machine_id,
-                    code=code,
-                    text=alarm.text,
-                    severity=alarm.severity,
-                    as_of=forecast.as_of,
-                    horizon_end=forecast.horizon_end,
-                    probability=alarm.probability,
-                    threshold=alarm.threshold,
-                    model_version=forecast.model_version,
-                    opened_at=context.at,
+            for code in sorted(codes):
+                last, alarm, limit = last_by_key.get((webhook, code)), alarms.get(code), limits.get(code, inf)
+                observation = Observation(
+                    context.at,
+                    alarm,
+                    trusted,
+                    limit,
+                    code in occurred,
+                    context.suppression(machine_id, code),
+                    acknowledged=code in acks,
+                    shift_start=started,
                 )
-                changes.opened.append((machine.row_id, notification))
-            if last and transition.closes:
-                changes.closed.append((last.id, transition.closes))
-            if last and transition.rearms:
-                changes.rearmed.append(last.id)
+                transition = next_transition(observation, last, self.policy)
+                if transition.opens and alarm and context.accepts(webhook, machine_id, alarm.severity):
+                    opening.append((alarm, limit))
+                if last and transition.closes:
+                    changes.closed.append((last.id, transition.closes))
+                if last and transition.rearms:
+                    changes.rearmed.append(last.id)
+                # An alarm without notifications can be acknowledged too, while it is expected.
+                known = observation if limit < inf else observation._replace(threshold=EXPECTED_FROM)
+                if not webhook and is_cleared(known, self.policy):
+                    changes.ended_acks += acks.get(code, [])
+            if machine and forecast and started and opening:
+                changes.opened += self._open(machine, forecast, opening, webhook, policy, context.at, started)
+
+    def _open(
+        self,
+        machine: Machine,
+        forecast: Forecast,
+        alarms: list[tuple[LikelyAlarm, float]],
+        webhook: int,
+        policy: NotificationPolicy,
+        now: datetime,
+        shift: datetime,
+    ) -> list[tuple[int, Notification]]:
+        """Return new notifications, the most valuable first; those over the limit of the shift are held back."""
+        room = len(alarms)
+        if policy.per_shift is not None:
+            room = policy.per_shift - self.policies.sent_since(machine.row_id, webhook, shift)
+        ordered = sorted(alarms, key=lambda pair: (-_value(pair[0]), -pair[0].probability, pair[0].code))
+        opened = []
+        for place, (alarm, limit) in enumerate(ordered):
+            right, total = self._similar(machine, alarm.code, webhook, now)
+            notification = Notification(
+                id=0,
+                machine=machine.id,
+                code=alarm.code,
+                text=alarm.text,
+                severity=alarm.severity,
+                as_of=forecast.as_of,
+                horizon_end=forecast.horizon_end,
+                probability=alarm.probability,
+                threshold=limit,
+                model_version=forecast.model_version,
+                opened_at=now,
+                webhook=webhook,
+                held_back=place >= room,
+                similar_right=right,
+                similar_total=total,
+            )
+            opened.append((machine.row_id, notification))
+        return opened
+
+    def _similar(self, machine: Machine, code: int, webhook: int, now: datetime) -> tuple[int, int]:
+        """Return how many of the alarm's notifications of the last 30 days were right, of how many.
+
+        Right means that the alarm occurred within the horizon. A miss with a data gap does not count.
+        """
+        spans = self.policies.horizons(machine.row_id, code, webhook, now - SIMILAR_SPAN, now)
+        if not spans:
+            return 0, 0
+        first, last = from_us(min(start for start, _ in spans)), from_us(max(end for _, end in spans))
+        series = self.events.series(machine, first, last)
+        times = series.times[series.codes == code]
+        gaps = [(to_us(gap.first_at), to_us(gap.last_at)) for gap in self.events.gaps(machine, first, last)]
+        occurred = [bool(((times >= start) & (times < end)).any()) for start, end in spans]
+        lost = sum(
+            not right and any(since < end and until >= start for since, until in gaps)
+            for right, (start, end) in zip(occurred, spans, strict=True)
+        )
+        return sum(occurred), len(spans) - lost
 
     def _occurred(
         self, machine: Machine, forecast: Forecast, notifications: Iterable[Notification], now: datetime
@@ -199,3 +293,11 @@ class NotificationService:
             for notification in still_open
             if latest.get(notification.code, -1) >= to_us(notification.as_of)
         }
+
+
+def _threshold(policy: NotificationPolicy, alarm: LikelyAlarm) -> float:
+    return notification_threshold(policy, alarm.code, alarm.severity, alarm.base_rate)
+
+
+def _value(alarm: LikelyAlarm) -> float:
+    return alarm_value(alarm.severity, alarm.probability, alarm.base_rate)

@@ -19,12 +19,13 @@ from service.notifications.models import Notification, NotificationChanges, Noti
 from service.notifications.webhook import DeliveryBacklog, DeliveryJob, DeliveryResult, Webhook, WebhookDelivery
 from wire.enums import MachineState, NotificationEnd, Severity
 from wire.identity import MachineId
+from wire.rest.policies import NotificationPolicy
 from wire.timestamps import from_us, to_us
 
 _NOTIFICATIONS = select(notifications, machines.c.site, machines.c.machine).join_from(notifications, machines)
 _NOTIFICATION_COLUMNS = (
     "machine_id", "code", "text", "severity", "as_of_us", "horizon_end_us", "probability", "threshold",
-    "model_version", "opened_us",
+    "model_version", "opened_us", "webhook_id", "held_back", "similar_right", "similar_total",
 )  # fmt: skip
 _MAX_QUERY_MACHINES = 1000
 # Deliveries still waiting are abandoned when the notification is closed for one of these reasons.
@@ -130,7 +131,8 @@ class NotificationStore(SiteScopedStore):
         row = (
             machine_id, notification.code, notification.text, notification.severity, to_us(notification.as_of),
             to_us(notification.horizon_end), notification.probability, notification.threshold,
-            notification.model_version, to_us(notification.opened_at),
+            notification.model_version, to_us(notification.opened_at), notification.webhook,
+            notification.held_back, notification.similar_right, notification.similar_total,
         )  # fmt: skip
         if absent(connection, [machine_id]) or not insert_rows(
             connection, notifications, _NOTIFICATION_COLUMNS, [row]
@@ -139,11 +141,14 @@ class NotificationStore(SiteScopedStore):
         is_open = (
             notifications.c.machine_id == machine_id,
             notifications.c.code == notification.code,
+            notifications.c.webhook_id == notification.webhook,
             notifications.c.closed_us.is_(None),
         )
         notification_id = connection.execute(select(notifications.c.id).where(*is_open)).scalar_one()
         for webhook in receivers:
-            if webhook.accepts(notification.machine, notification.severity):
+            chosen = webhook.id == notification.webhook if webhook.policy else not notification.webhook
+            wanted = chosen and not notification.held_back
+            if wanted and webhook.accepts(notification.machine, notification.severity):
                 values = {
                     "notification_id": notification_id,
                     "webhook_id": webhook.id,
@@ -175,6 +180,7 @@ class WebhookStore(SiteScopedStore):
             "machine": webhook.machine,
             "enabled": webhook.enabled,
             "created_us": to_us(webhook.created_at),
+            "policy": webhook.policy and webhook.policy.model_dump_json(),
         }
         with self.database.write() as connection:
             added = connection.execute(insert(webhooks).values(**row))
@@ -207,9 +213,10 @@ class WebhookStore(SiteScopedStore):
         return self.get(webhook.id)
 
     def remove(self, webhook: Webhook, *, at: datetime, who: str, reason: str | None) -> None:
-        """Delete a webhook and its deliveries; notifications stay."""
+        """Delete a webhook, its deliveries and the notifications of its own policy; others stay."""
         self.require(webhook.site)
         with self.database.write() as connection:
+            connection.execute(delete(notifications).where(notifications.c.webhook_id == webhook.id))
             connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook.id))
             connection.execute(delete(webhooks).where(webhooks.c.id == webhook.id))
             subject = _audit_subject(webhook.id)
@@ -355,6 +362,10 @@ def _notification(row: Row[Any]) -> Notification:
         closed_at=_at(row.closed_us),
         ended=None if row.ended is None else NotificationEnd(row.ended),
         rearmed_at=_at(row.rearmed_us),
+        webhook=row.webhook_id,
+        held_back=bool(row.held_back),
+        similar_right=row.similar_right,
+        similar_total=row.similar_total,
     )
 
 
@@ -369,6 +380,7 @@ def _webhook(row: Row[Any]) -> Webhook:
         enabled=row.enabled,
         created_at=from_us(row.created_us),
         error=row.error,
+        policy=row.policy and NotificationPolicy.model_validate_json(row.policy),
     )
 
 

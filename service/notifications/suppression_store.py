@@ -188,6 +188,7 @@ class AcknowledgementStore:
             is_open = (
                 notifications.c.machine_id == machine.row_id,
                 notifications.c.code == code,
+                notifications.c.webhook_id == 0,
                 notifications.c.closed_us.is_(None),
             )
             notification = connection.execute(select(notifications.c.id).where(*is_open)).scalar()

@@ -60,11 +60,12 @@ class WebhookSender(BackgroundThread):
         wall: Callable[[], datetime],
         plant: Callable[[], datetime],
         chance: Callable[[], float],
+        public_url: str = "",
         interval: float = _SEND_INTERVAL_S,
     ) -> None:
         super().__init__("webhook sender")
         self._deliveries, self._client, self._interval = deliveries, client, interval
-        self._wall, self._plant, self._chance = wall, plant, chance
+        self._wall, self._plant, self._chance, self._public_url = wall, plant, chance, public_url
         self._lock = Lock()
         self._busy: set[int] = set()
         self._backed_off: dict[int, datetime] = {}
@@ -116,7 +117,8 @@ class WebhookSender(BackgroundThread):
         if job is None:
             return None
         claimed, webhook = job.delivery, job.webhook
-        result = self._client.send(webhook.url, webhook.secret, str(claimed.key), delivery_body(job.notification))
+        body = delivery_body(job.notification, self._public_url)
+        result = self._client.send(webhook.url, webhook.secret, str(claimed.key), body)
         now = self._wall()
         retry_at = None if result.gone else next_try(claimed, now=now, chance=self._chance())
         self._deliveries.complete(claimed, result, now=now, next_try=retry_at)

@@ -13,6 +13,7 @@ from service.errors import InputRejected
 from service.notifications.models import Notification
 from wire.enums import DeliveryState, Severity
 from wire.identity import MachineId
+from wire.rest.policies import NotificationPolicy
 
 _FIRST_RETRY, _MAX_RETRY, _RETRY_FOR = timedelta(seconds=5), timedelta(hours=2), timedelta(hours=24)
 _RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
@@ -38,11 +39,15 @@ class Webhook:
     enabled: bool
     created_at: datetime
     error: str | None = None
+    policy: NotificationPolicy | None = None  # None: that of the machine's site
+
+    def covers(self, machine: MachineId) -> bool:
+        """Return whether the machine is in its scope."""
+        return self.site in {None, machine.site} and self.machine in {None, machine.machine}
 
     def accepts(self, machine: MachineId, severity: str) -> bool:
         """Return whether notifications of this machine and severity are sent to it."""
-        in_scope = self.site in {None, machine.site} and self.machine in {None, machine.machine}
-        return self.enabled and in_scope and _RANK.get(severity, 0) >= _RANK[self.severity]
+        return self.enabled and self.covers(machine) and _RANK.get(severity, 0) >= _RANK[self.severity]
 
 
 class DeliveryBacklog(NamedTuple):

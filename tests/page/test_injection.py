@@ -57,6 +57,7 @@ def fill(stores: Stores) -> None:
     quiet = {"from_us": at - day, "until_us": at + day, "actor": f"who {EVIL}", "reason": f"because {EVIL}"}
     notice = {"code": 139, "text": TEXT, "severity": "high", "model_version": f"v {EVIL}", "opened_us": at}
     notice |= {"as_of_us": at, "horizon_end_us": at + day, "probability": 0.7, "threshold": 0.5}
+    notice |= {"webhook_id": 0, "held_back": False, "similar_right": 4, "similar_total": 5}
     with stores.database.write() as connection:
         connection.execute(
             update(tables.machines)

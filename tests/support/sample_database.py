@@ -174,7 +174,9 @@ def _notifications(filler: Filler) -> None:
     filler.add("maintenance_windows", site="padova", machine=None, **suppression)
     alarm = {"machine_id": 1, "code": 139, "text": "Film torn", "severity": "high", "model_version": "v1"}
     forecast = {"as_of_us": AT - HOUR, "horizon_end_us": AT + 7 * HOUR, "probability": 0.7, "threshold": 0.5}
+    forecast |= {"webhook_id": 0, "held_back": False, "similar_right": 4, "similar_total": 5}
     filler.add("notifications", **alarm, **forecast, opened_us=AT - HOUR)
+    filler.add("notification_policies", site="padova", policy='{"per_shift": 5}')
     known = {"notification_id": 1, "at_us": AT, "actor": "anna", "note": "on it"}
     filler.add("acknowledgements", machine_id=1, code=139, **known)
     webhook = {"url": "http://127.0.0.1:9/hook", "secret": "s" * 32, "severity": "medium", "enabled": True}

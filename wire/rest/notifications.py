@@ -21,9 +21,17 @@ _NOTIFICATION: JsonDict = {
     "as_of": "2026-11-16T08:00:00.000Z",
     "horizon_end": "2026-11-16T16:00:00.000Z",
     "probability": 0.71,
-    "threshold": 0.4,
+    "threshold": 0.5,
     "model_version": "v3",
     "opened_at": "2026-11-16T08:00:01.200Z",
+    "webhook": None,
+    "similar_right": 4,
+    "similar_total": 5,
+    "record": "4 of 5 such notifications were right in the last 30 days.",
+    "links": {
+        "machine": "https://alarmcast.example/machines/padova/filler-1",
+        "why": "https://alarmcast.example/machines/padova/filler-1?code=139",
+    },
 }
 
 
@@ -32,6 +40,13 @@ class WebhookEventType(StrEnum):
 
     OPENED = "notification.opened"
     TEST = "test"
+
+
+class NotificationLinks(BaseModel):
+    """Pages about a notification; without the setting public_url they are paths."""
+
+    machine: str
+    why: str = Field(description="The machine's page with the factors of this alarm.")
 
 
 class NotificationPayload(BaseModel):
@@ -46,9 +61,16 @@ class NotificationPayload(BaseModel):
     as_of: UtcDatetime = Field(description="When the forecast was issued, plant time.")
     horizon_end: UtcDatetime = Field(description="End of the forecast horizon.")
     probability: Share
-    threshold: Share
+    threshold: Share = Field(description="The probability from which the policy notifies of the alarm.")
     model_version: str
     opened_at: UtcDatetime
+    webhook: int | None = Field(description="Webhook whose own policy opened it; null: the policy of the site.")
+    similar_right: int = Field(description="Of `similar_total`, those whose alarm occurred within the horizon.")
+    similar_total: int = Field(
+        description="Evaluated notifications of this alarm on this machine in the 30 days before."
+    )
+    record: str = Field(description="The same in one sentence.")
+    links: NotificationLinks
 
 
 class WebhookMessage(BaseModel):
@@ -88,6 +110,7 @@ class NotificationView(NotificationPayload):
     """A notification with its state, acknowledgement and deliveries."""
 
     open: bool
+    held_back: bool = Field(description="Over the limit of its shift: not sent to webhooks.")
     closed_at: UtcDatetime | None
     ended: NotificationEnd | None = Field(description="Why it was closed.")
     acknowledged: AcknowledgementSummary | None
@@ -105,6 +128,7 @@ class NotificationPage(BaseModel):
                         _NOTIFICATION
                         | {
                             "open": True,
+                            "held_back": False,
                             "closed_at": None,
                             "ended": None,
                             "acknowledged": {"at": "2026-11-16T08:09:00.000Z", "actor": "Anna", "note": None},

@@ -7,6 +7,7 @@ from pydantic.config import JsonDict
 
 from wire.enums import Severity
 from wire.identity import Identifier
+from wire.rest.policies import NotificationPolicy
 from wire.rest.texts import PrintableText
 from wire.timestamps import UtcDatetime
 
@@ -19,6 +20,8 @@ _WEBHOOK: JsonDict = {
     "enabled": True,
     "error": None,
     "created_at": "2026-11-16T08:00:00.000Z",
+    "policy": None,
+    "policy_text": None,
 }
 
 
@@ -36,6 +39,9 @@ class WebhookCreate(BaseModel):
     severity: Severity = Field(default=Severity.HIGH, description="Minimum severity.")
     site: Identifier | None = Field(default=None, description="Only of this site.")
     machine: Identifier | None = Field(default=None, description="Only of this machine; needs `site`.")
+    policy: NotificationPolicy | None = Field(
+        default=None, description="Its own policy; unless given, that of each machine's site."
+    )
     reason: PrintableText | None = Field(default=None, max_length=1000, description="Recorded in the audit log.")
 
     @model_validator(mode="after")
@@ -58,6 +64,8 @@ class WebhookView(BaseModel):
     enabled: bool
     error: str | None = Field(description="Why it is disabled.")
     created_at: UtcDatetime
+    policy: NotificationPolicy | None = Field(description="Its own policy; null: that of each machine's site.")
+    policy_text: str | None = Field(description="Its own policy in one sentence.")
 
 
 class NewWebhook(WebhookView):

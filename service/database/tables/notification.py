@@ -66,11 +66,16 @@ notifications = Table(
     Column("closed_us", BigInteger, nullable=True),
     Column("ended", Text, nullable=True),
     Column("rearmed_us", BigInteger, nullable=True),
-    # At most one open notification per alarm, across processes.
+    Column("webhook_id", Integer, nullable=False),  # by whose own policy; 0: that of the site
+    Column("held_back", Boolean, nullable=False),  # over the limit of its shift: not sent
+    Column("similar_right", Integer, nullable=False),  # earlier ones of this alarm in 30 days
+    Column("similar_total", Integer, nullable=False),
+    # At most one open notification per alarm and policy, across processes.
     Index(
         "uq_notifications_open",
         "machine_id",
         "code",
+        "webhook_id",
         unique=True,
         sqlite_where=text("closed_us IS NULL"),
     ),
@@ -106,7 +111,15 @@ webhooks = Table(
     Column("enabled", Boolean, nullable=False),
     Column("error", Text, nullable=True),
     Column("created_us", BigInteger, nullable=False),
+    Column("policy", Text, nullable=True),  # JSON; null means the policy of the machine's site
     CheckConstraint("severity IN ('low', 'medium', 'high')", name="severity"),
+)
+
+notification_policies = Table(
+    "notification_policies",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("policy", Text, nullable=False),  # JSON
 )
 
 # Outbox of webhooks, written in the notification's transaction; wall time. A sender claims a delivery by moving

@@ -117,4 +117,5 @@ def _ended(why: NotificationEnd) -> str:
         NotificationEnd.MAINTENANCE: text("notifications.ended.maintenance"),
         NotificationEnd.EXPIRED: text("notifications.ended.expired"),
         NotificationEnd.WITHDRAWN: text("notifications.ended.withdrawn"),
+        NotificationEnd.SHIFT_ENDED: text("notifications.ended.shift_ended"),
     }[why]

@@ -38,7 +38,7 @@ def alarm(probability: float) -> LikelyAlarm:
 
 
 def sight(probability: float | None, at: datetime = NOW, *, trusted: bool = True) -> Observation:
-    return Observation(at, None if probability is None else alarm(probability), trusted)
+    return Observation(at, None if probability is None else alarm(probability), trusted, THRESHOLD)
 
 
 def opened(at: datetime = NOW, number: int = 1) -> Notification:
@@ -129,7 +129,7 @@ def test_whatever_happens_notification_follow_each_other_and_keep_their_distance
     last, at, lowest = None, NOW, 1.0
     for probability, minutes, trusted, came, hush, known in steps:
         at += minutes * MINUTE
-        seen = Observation(at, alarm(probability), trusted, came, hush, known)
+        seen = Observation(at, alarm(probability), trusted, THRESHOLD, came, hush, known)
         verdict = next_transition(seen, last, POLICY)
         if trusted:
             lowest = min(lowest, probability)

@@ -1,7 +1,7 @@
 """Forecasts become notices on a real store: once, quiet where people asked for it, and they stay as they were."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
@@ -21,6 +21,7 @@ from service.notifications.models import (
     NotificationQuery,
     SuppressionQuery,
 )
+from service.notifications.policy_store import PolicyStore
 from service.notifications.service import NotificationService
 from service.notifications.store import DeliveryStore, NotificationStore, WebhookStore
 from service.notifications.suppression import SuppressionService
@@ -33,6 +34,7 @@ from wire.clock import PlantClock
 from wire.enums import NotificationEnd, Severity
 from wire.forecasts import Forecast, ForecastStatus, LikelyAlarm
 from wire.identity import MachineId
+from wire.rest.policies import NotificationPolicy, SeverityRule
 from wire.timestamps import from_us
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -90,9 +92,12 @@ class Harness:
             shelves=ShelvingStore(database),
             windows=MaintenanceStore(database),
             acknowledgements=AcknowledgementStore(database),
+            policies=PolicyStore(database),
+            webhooks=WebhookStore(database),
             clock=clock,
             wall=lambda: datetime.now(UTC),
             policy=HysteresisPolicy(0.8, HOUR),
+            shifts=(time(6), time(14), time(22)),
         )
         bus = ChangeBus()
         self.service.subscribe_to(bus)
@@ -135,6 +140,12 @@ class Harness:
 def harness(stores: Stores, filler: Machine) -> Harness:
     assert filler.id == FILLER
     return Harness(stores)
+
+
+@pytest.fixture
+def hook(stores: Stores) -> Webhook:
+    made = Webhook(0, "http://127.0.0.1/", "s", Severity.HIGH, "padova", None, enabled=True, created_at=NOW)
+    return WebhookStore(stores.database).add(made, who="test", reason=None)
 
 
 def test_an_alarm_is_told_once_while_its_probability_wobbles(harness: Harness) -> None:
@@ -241,9 +252,8 @@ def test_a_restart_forgets_nothing_and_repeats_nothing(harness: Harness, stores:
     assert Harness(stores, again.now).say({139: 0.9}, after=MINUTE) == 0, "the quiet time outlives it too"
 
 
+@pytest.mark.usefixtures("hook")
 def test_a_notification_and_its_deliveries_are_written_together(harness: Harness, stores: Stores) -> None:
-    hook = Webhook(0, "http://127.0.0.1/", "s", Severity.HIGH, "padova", None, enabled=True, created_at=NOW)
-    WebhookStore(stores.database).add(hook, who="test", reason=None)
     harness.say({139: 0.9, 26: 0.9})
     by_code = {one.code: one.id for one in harness.found()}
     assert list(DeliveryStore(stores.database).for_notifications(by_code.values())) == [by_code[139]]
@@ -338,3 +348,46 @@ def test_many_changes_are_written_in_pieces_with_a_pause_between_them(harness: H
         )
     assert harness.service.run_once(lambda: pauses.append(1)) == 120
     assert len(pauses) == 2
+
+
+def test_over_the_limit_of_a_shift_the_less_valuable_are_held_back(harness: Harness, hook: Webhook) -> None:
+    policy = NotificationPolicy(per_shift=1)
+    harness.service.policies.save("padova", policy, at=NOW, who="anna", reason="fewer")
+    assert harness.say({26: 0.95, 139: 0.7}) == 2
+    assert {one.code: one.held_back for one in harness.found()} == {139: False, 26: True}
+    due = DeliveryStore(harness.stores.database).due(datetime.now(UTC), limit=9)
+    assert [(one.webhook, one.notification) for one in due] == [(hook.id, harness.found()[0].id)]
+    # The morning shift in Rome ends at 13:00 UTC.
+    harness.say({26: 0.95}, after=4 * HOUR)
+    assert harness.found()[1].is_open
+    harness.say({26: 0.95}, after=HOUR)
+    harness.say({26: 0.95}, after=15 * MINUTE)
+    assert [one.ended for one in harness.found()][1:] == [NotificationEnd.SHIFT_ENDED, None]
+    assert not harness.found()[2].held_back
+
+
+def test_a_webhook_with_its_own_policy_has_its_own_notifications(harness: Harness, hook: Webhook) -> None:
+    own = NotificationPolicy(high=SeverityRule(probability=0.3))
+    harness.service.policies.save_own(hook, own, at=NOW, who="anna", reason="early warning")
+    assert harness.say({139: 0.4}) == 1
+    assert harness.say({139: 0.7}, after=15 * MINUTE) == 1
+    assert [(one.webhook, one.threshold) for one in harness.found()] == [(hook.id, 0.3), (0, 0.5)]
+    due = DeliveryStore(harness.stores.database).due(datetime.now(UTC), limit=9)
+    assert [one.notification for one in due] == [harness.found()[0].id]
+    harness.service.policies.save_own(hook, None, at=NOW, who="anna", reason="as others")
+    harness.say({139: 0.7}, after=15 * MINUTE)
+    assert harness.ends() == [NotificationEnd.WITHDRAWN, None]
+
+
+def test_a_notification_counts_how_many_like_it_were_right(harness: Harness, filler: Machine) -> None:
+    for raised in (True, False, True):
+        harness.say({139: 0.9}, after=2 * HOUR)
+        if raised:
+            raise_alarms(harness.stores, filler, (harness.now + MINUTE, 139))
+        harness.say({139: 0.1}, after=9 * HOUR)
+        harness.say({139: 0.1}, after=HOUR)
+    harness.say({139: 0.9}, after=2 * HOUR)
+    assert [(one.similar_right, one.similar_total) for one in harness.found()] == [(0, 0), (1, 1), (1, 2), (2, 3)]
+    assert harness.say({139: 0.1}, after=31 * 24 * HOUR) == 0
+    harness.say({139: 0.9}, after=2 * HOUR)
+    assert harness.found()[-1].similar_total == 0

@@ -264,10 +264,8 @@ def _create_notifications() -> None:
     op.create_table(
         "maintenance_windows",
         _id(),
-        *_columns(
-            "site text, machine text?, from_us bigint, until_us bigint, cancelled_us bigint?, "
-            "actor text, reason text"
-        ),
+        *_columns("site text, machine text?, from_us bigint, until_us bigint, cancelled_us bigint?"),
+        *_columns("actor text, reason text"),
     )
     _index("maintenance_windows", "ix_maintenance_windows_until", "until_us")
     op.create_table(
@@ -277,12 +275,14 @@ def _create_notifications() -> None:
         *_columns(
             "code integer, text text, severity text, as_of_us bigint, horizon_end_us bigint, "
             "probability float, threshold float, model_version text, opened_us bigint, "
-            "closed_us bigint?, ended text?, rearmed_us bigint?"
+            "closed_us bigint?, ended text?, rearmed_us bigint?, webhook_id integer, held_back boolean, "
+            "similar_right integer, similar_total integer"
         ),
     )
     _index("notifications", "ix_notifications_machine", "machine_id id")
     _index("notifications", "ix_notifications_rearmed", "rearmed_us")
-    _index("notifications", "uq_notifications_open", "machine_id code", where="closed_us IS NULL", unique=True)
+    key = "machine_id code webhook_id"
+    _index("notifications", "uq_notifications_open", key, where="closed_us IS NULL", unique=True)
     op.create_table(
         "acknowledgements",
         _id(),
@@ -299,10 +299,11 @@ def _create_notifications() -> None:
         _id(),
         *_columns(
             "url text, secret text, severity text, site text?, machine text?, enabled boolean, "
-            "error text?, created_us bigint"
+            "error text?, created_us bigint, policy text?"
         ),
         sa.CheckConstraint(_SEVERITIES, name="severity"),
     )
+    op.create_table("notification_policies", *_columns("site text!, policy text"))
     op.create_table(
         "deliveries",
         _id(_ROW_ID),
@@ -386,7 +387,6 @@ def _make_audit_log_append_only() -> None:
 
 def _create_cluster() -> None:
     op.create_table("installation", *_columns("id integer!, identity text"))
-    op.create_table("leases", *_columns("name text!"), *_columns("owner text, expires_us bigint"))
-    op.create_table(
-        "processes", *_columns("name text!, roles text, since_us bigint, last_seen_us bigint, report text")
-    )
+    op.create_table("leases", *_columns("name text!, owner text, expires_us bigint"))
+    process = "name text!, roles text, since_us bigint, last_seen_us bigint, report text"
+    op.create_table("processes", *_columns(process))
