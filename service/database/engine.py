@@ -2,6 +2,7 @@
 
 import logging
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -41,7 +42,42 @@ _WRITER_CACHE_KB = 65_536
 _READER_CACHE_KB = 4096  # per reader; invalidated by every commit
 MAX_WAL_BYTES = 64 << 20
 _WAL_WAIT_MS = 2000
+_READER_WAIT_S = 5.0  # for readers to end before the log is truncated, and for new ones until it is
 _WRONG_URL = "The database URL is not supported; use sqlite:////path/to/file or postgresql+psycopg://…"
+
+
+class _ReaderGate:
+    """Counts the readers of this process and holds new ones back for a moment."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._active, self._held = 0, False
+
+    @contextmanager
+    def reader(self) -> Iterator[None]:
+        """Count one reader; while the gate is held it waits, but not for long."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._held, _READER_WAIT_S)
+            self._active += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._active -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold new readers back, and wait for the active ones to end, but not for long."""
+        with self._changed:
+            self._held = True
+            self._changed.wait_for(lambda: not self._active, _READER_WAIT_S)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held = False
+                self._changed.notify_all()
 
 
 class Database:
@@ -69,7 +105,7 @@ class Database:
         except ArgumentError:
             raise InputRejected(_WRONG_URL) from None
         self.url, self.read_only, self._busy_timeout_s = url, read_only, busy_timeout_s
-        self._closed = False
+        self._closed, self._gate = False, _ReaderGate()
         self.is_sqlite = parsed.drivername == "sqlite" and bool(parsed.database) and parsed.database != ":memory:"
         if not self.is_sqlite and parsed.drivername != "postgresql+psycopg":
             raise InputRejected(_WRONG_URL)
@@ -104,7 +140,7 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """Yield a connection for queries; on SQLite each query has its own snapshot."""
         self._require_open()
-        with _translated(), self._reader.connect() as connection:
+        with _translated(), self._gate.reader(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
@@ -185,12 +221,13 @@ class Database:
     def truncate_wal(self, above: int = MAX_WAL_BYTES) -> bool:
         """Truncate a SQLite write-ahead log above a size; return whether it was truncated.
 
-        SQLite restarts the log only when there are no readers. Writers wait meanwhile, at most two seconds.
+        SQLite restarts the log only when there are no readers, and with overlapping readers it would grow without
+        limit. So new readers wait until those that are active have ended; writers wait at most two seconds.
         """
         wal = Path(f"{make_url(self.url).database}-wal")
         if not self.is_sqlite or not wal.exists() or wal.stat().st_size <= above:
             return False
-        with _translated(), closing(self._writer.raw_connection()) as connection:
+        with self._gate.held(), _translated(), closing(self._writer.raw_connection()) as connection:
             cursor = connection.cursor()
             cursor.execute(f"PRAGMA busy_timeout={_WAL_WAIT_MS}")
             try:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -164,6 +165,37 @@ def test_a_log_that_readers_kept_growing_is_emptied_once_they_pause(database: Da
     with database.write() as connection:
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 1000 * BUSY_TIMEOUT_S
     assert not database.truncate_wal()
+
+
+@on_sqlite
+def test_a_log_is_emptied_although_readers_overlap_all_the_time(database: Database) -> None:
+    wal = Path(f"{make_url(database.url).database}-wal")
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE bulk (body BLOB)")
+    stop = threading.Event()
+    slow = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400000)"
+        " SELECT count(*) FROM n, (SELECT count(*) FROM bulk)"
+    )
+
+    def read() -> None:
+        while not stop.is_set():
+            with database.read() as reader:
+                reader.exec_driver_sql(slow).fetchone()
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(10):
+            with database.write() as connection:
+                connection.exec_driver_sql("INSERT INTO bulk VALUES (zeroblob(500000))")
+        assert database.truncate_wal(above=1_000_000)
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert wal.stat().st_size == 0
 
 
 @on_sqlite
