@@ -10,6 +10,7 @@ from fastapi_offline import FastAPIOffline
 from service import __version__
 from service.alarm_metrics.build import build_routers as alarm_metrics_routers
 from service.app import health_api, metrics_api
+from service.app.publish_writes import PublishWrites
 from service.auth import api as auth
 from service.auth.middleware import AuthMiddleware, check_permissions_complete, require_checked, restrict
 from service.broker_access import api as credentials
@@ -69,6 +70,7 @@ def create_app(service: "Service") -> FastAPI:
         forecast = next(route for route in routes if getattr(route, "path", None) == forecasts.PATH)
         app.add_middleware(forecasts.ForecastFastPath, newest=service.forecasts.cache, route=forecast)
     app.add_middleware(AuthMiddleware, config=config)
+    app.add_middleware(PublishWrites, bus=service.bus)
     documented = app.openapi
 
     def openapi() -> dict[str, Any]:

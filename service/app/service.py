@@ -23,6 +23,7 @@ from service.app.warnings import BackupWatch, CertificateExpiry
 from service.auth.build import AuthServices
 from service.broker_access import build as broker_access
 from service.forecasts import build as forecasts
+from service.forecasts.cache import ForecastMade
 from service.http.health import Health
 from service.http.rate_limit import network_of
 from service.http.request_metrics import HttpMetrics, RequestMiddleware
@@ -115,13 +116,17 @@ class Service:
         if ProcessRole.API not in self.roles:
             return RequestMiddleware(self.app, self.http_metrics)
         with gc_disabled():
-            from service.page.mount import is_drawn, mount_pages  # noqa: PLC0415 - not all processes need pages
+            from service.page.changes import PageChanges, Topic  # noqa: PLC0415 - not all processes need pages
+            from service.page.mount import is_drawn, mount_pages  # noqa: PLC0415
             from service.page.page_auth import PageAuth  # noqa: PLC0415
             from service.page.page_rate_limit import Visitors  # noqa: PLC0415
 
         reception = PageAuth(
             self.internal_client,
             lambda sites: self.internal_client(self.auth.issue_page_token(sites), "127.0.0.1"),
+            PageChanges(
+                self.bus, {ForecastMade: Topic.FORECASTS}, lambda: self.cluster.errors.get("changes") is None
+            ),
         )
         charge, name = self.auth.config.charge_page, self.auth.config.page_visitor
         visitors = Visitors(charge, name, is_drawn, network_of)

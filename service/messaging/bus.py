@@ -69,6 +69,16 @@ class JobsChanged:
     """The state or progress of a job has changed."""
 
 
+@dataclass(frozen=True)
+class NotificationsChanged:
+    """A notification was opened or closed, or a webhook delivery was attempted."""
+
+
+@dataclass(frozen=True)
+class ResourceChanged:
+    """A request over REST has written something."""
+
+
 Change = (
     EventsStored
     | AlarmsRaised
@@ -77,6 +87,8 @@ Change = (
     | SuppressionChanged
     | PermissionsChanged
     | JobsChanged
+    | NotificationsChanged
+    | ResourceChanged
 )
 
 

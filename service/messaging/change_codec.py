@@ -13,7 +13,9 @@ from service.messaging.bus import (
     EventsStored,
     HistoryLoaded,
     JobsChanged,
+    NotificationsChanged,
     PermissionsChanged,
+    ResourceChanged,
     SuppressionChanged,
 )
 from wire.identity import MachineId
@@ -29,9 +31,12 @@ _NAMES: Final[dict[type[Change], str]] = {
     SuppressionChanged: "suppression",
     PermissionsChanged: "permissions",
     JobsChanged: "jobs",
+    NotificationsChanged: "notifications",
+    ResourceChanged: "resource",
 }
 _WITHOUT_FIELDS: Final = {
-    _NAMES[type(change)]: change for change in (ChampionPromoted(), PermissionsChanged(), JobsChanged())
+    _NAMES[kind]: kind()
+    for kind in (ChampionPromoted, PermissionsChanged, JobsChanged, NotificationsChanged, ResourceChanged)
 }
 
 
@@ -88,7 +93,7 @@ class ChangeBatch:
                 room = _MAX_QUEUED - len(self._alarms)
                 self._missed += change.missed + max(0, len(change.alarms) - room)
                 self._alarms.extend(change.alarms)
-            else:
+            elif change not in self._others:
                 self._others.append(change)
 
     def take(self) -> list[Change]:

@@ -14,7 +14,7 @@ from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.models import MachineReader
 from service.machines.store import MachineStore
-from service.messaging.bus import ChangeBus
+from service.messaging.bus import ChangeBus, NotificationsChanged
 from service.notifications import api, policy_api, suppression_api
 from service.notifications.models import HysteresisPolicy
 from service.notifications.policy_service import PolicyService
@@ -119,5 +119,6 @@ def build(
     sender = WebhookSender(
         deliveries, client, wall=wall, plant=clock.now, chance=random.random, public_url=settings.public_url
     )
+    service.on_change = sender.on_change = lambda: bus.publish(NotificationsChanged())
     thread = NotificationThread(service)
     return Notifications(service, suppression, deliveries, client, thread, sender, bus, settings.public_url)

@@ -83,6 +83,7 @@ class NotificationService:
     wall: Callable[[], datetime]
     policy: HysteresisPolicy
     shifts: Sequence[time]
+    on_change: Callable[[], None] = field(default=lambda: None, init=False)  # after notifications were written
     opened: int = 0
     pending: Event = field(default_factory=Event)  # set while there are forecasts to evaluate
     _lock: Lock = field(default_factory=Lock)
@@ -124,6 +125,7 @@ class NotificationService:
                 if index:
                     pause()
                 opened += self.notifications.write(chunk, at=now, wall=self.wall())
+                self.on_change()
         except Exception:
             with self._lock:  # evaluate them again at the next run
                 self._waiting = waiting | self._waiting

@@ -71,6 +71,7 @@ class WebhookSender(BackgroundThread):
         self._backed_off: dict[int, datetime] = {}
         self._failures: dict[int, int] = {}  # consecutive, by webhook
         self.delivered = self.failed = 0  # attempts
+        self.on_change: Callable[[], None] = lambda: None  # is called after every attempt
 
     def _run(self) -> None:
         with ThreadPoolExecutor(MAX_WORKERS, thread_name_prefix="webhook-sender") as workers:
@@ -110,6 +111,7 @@ class WebhookSender(BackgroundThread):
         finally:
             with self._lock:
                 self._busy.discard(delivery.webhook)
+            self.on_change()
 
     def deliver(self, delivery: WebhookDelivery) -> DeliveryResult | None:
         """Make one attempt and store its result; return None if another sender has claimed the delivery."""

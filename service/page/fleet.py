@@ -4,7 +4,7 @@ from nicegui import html
 
 from service.page.components.elements import FleetBoard
 from service.page.horizon import horizon_hours
-from service.page.layout import PageContext, layout, subscribe
+from service.page.layout import PageContext, layout
 from service.page.texts import text
 from wire.enums import Role
 
@@ -22,4 +22,4 @@ async def fleet(context: PageContext) -> None:
         board.load(await context.fleet.snapshot())
 
     board.on("ready", load)
-    subscribe(context, board.load)
+    context.fleet.subscribe(board.load)

@@ -4,17 +4,15 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
-from uuid import uuid4
 
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError, AsyncClient, NotSignedIn
+from service.page.changes import RefreshLoop, Topic
 from service.page.components.elements import PlantClock, ThemeSwitch, UserMenu
-from service.page.fleet_poller import FleetPoller
+from service.page.feeds import FleetFeed, StatusHistory
 from service.page.request_cache import RequestCache
 from service.page.session_check import CHECK_INTERVAL_S, SessionMonitor, redirect_to_login
-from service.page.status_poller import StatusPoller
 from service.page.texts import script_url, text
 from wire.enums import Role
 from wire.rest.auth import Me
@@ -35,10 +33,11 @@ class PageContext:
     """What every page is given: the API as its user, and data shared by all open pages."""
 
     client: AsyncClient
-    fleet: FleetPoller
-    status: StatusPoller
+    fleet: FleetFeed
+    status: StatusHistory
     cache: RequestCache
     me: Me
+    parts: RefreshLoop  # of this page
 
     @property
     def zone(self) -> str:
@@ -76,10 +75,28 @@ def layout(
             clock = PlantClock()
             UserMenu(context.me)
             ThemeSwitch()
-    subscribe(context, lambda overview: clock.show(overview["plant_time"], zone or context.zone))
-    ui.timer(CHECK_INTERVAL_S, SessionMonitor(context.client, context.me).check, immediate=False)
+    context.fleet.subscribe(lambda overview: clock.show(overview["plant_time"], zone or context.zone))
+    session = RefreshLoop(context.parts.changes)  # of its own: no slow part of the page delays it
+    session.add(SessionMonitor(context.client, context.me).check, Topic.PERMISSIONS, interval_s=CHECK_INTERVAL_S)
+    session.run_while_open(ui.context.client)
     with html.main(id="main").classes("ac-main"):
+        context.parts.on_error = _refresh_error()
+        context.parts.run_while_open(ui.context.client)
         yield
+
+
+def _refresh_error() -> Callable[[AlarmcastError | None], None]:
+    """Draw the place where a page says that it is not up to date; return the function that shows an error."""
+    place = html.p(role="status").classes("ac-bad")
+    place.set_visibility(False)
+
+    def show(error: AlarmcastError | None) -> None:
+        if isinstance(error, NotSignedIn):
+            redirect_to_login()
+        place.text = text("common.not_up_to_date", error=error) if error else ""
+        place.set_visibility(error is not None)
+
+    return show
 
 
 @contextmanager
@@ -94,20 +111,6 @@ def login_layout(title: str) -> Iterator[None]:
             ThemeSwitch()
     with html.main(id="main").classes("ac-main ac-centered"):
         yield
-
-
-def subscribe(context: PageContext, on_change: Callable[[dict[str, Any]], None]) -> None:
-    """Call ``on_change`` with every change of the fleet while this page is open."""
-    key = uuid4()
-    client = ui.context.client
-
-    def in_page(changed: dict[str, Any]) -> None:
-        with client:
-            on_change(changed)
-
-    client.on_connect(lambda: context.fleet.subscribe(key, in_page))
-    client.on_disconnect(lambda: context.fleet.unsubscribe(key))
-    client.on_delete(lambda: context.fleet.unsubscribe(key))  # a connected page can be deleted too
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Authentication of pages, and the pollers shared by users with the same role and sites."""
+"""Authentication of pages, and the data shared by users with the same role and sites."""
 
-import asyncio
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -9,15 +9,16 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse
 
 from alarmcast import AsyncClient, NotSignedIn
-from service.page.fleet_poller import FleetPoller
+from service.page.changes import PageChanges, RefreshLoop, Topic
+from service.page.feeds import FleetFeed, StatusHistory
 from service.page.layout import PageContext
 from service.page.request_cache import RequestCache
-from service.page.status_poller import StatusPoller
 from wire.enums import Role
 from wire.rest.auth import SESSION_COOKIE, Me
 
 SIGN_IN, PASSWORD = "/sign-in", "/password"
 Sites = frozenset[str] | None  # None is all sites
+_FREQUENT = {Topic.EVENTS, Topic.FORECASTS, Topic.JOBS}  # cached responses may be some seconds old
 
 
 def client_address(request: Request) -> str:
@@ -25,23 +26,23 @@ def client_address(request: Request) -> str:
     return request.client.host if request.client else "?"
 
 
-@dataclass
-class SharedPollers:
-    """Pollers and cache shared by all users of one role and the same sites."""
+class SharedData:
+    """Feeds and cache shared by all users of one role and the same sites."""
 
-    fleet: FleetPoller
-    status: StatusPoller
-    cache: RequestCache = field(default_factory=RequestCache)
-    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
-
-    def start(self) -> None:
-        """Start polling."""
-        self._tasks = [asyncio.create_task(self.fleet.run()), asyncio.create_task(self.status.run())]
+    def __init__(self, client: AsyncClient, changes: PageChanges) -> None:
+        self.fleet, self.status = FleetFeed(client, changes), StatusHistory(client, changes)
+        self.cache = RequestCache()
+        changes.watch(self._on_change)
+        self.status.loop.start()
 
     def stop(self) -> None:
-        """Stop polling."""
-        for task in self._tasks:
-            task.cancel()
+        """Stop the feeds."""
+        self.fleet.loop.stop()
+        self.status.loop.stop()
+
+    def _on_change(self, topics: AbstractSet[Topic]) -> None:
+        if topics - _FREQUENT:
+            self.cache.invalidate()
 
 
 @dataclass
@@ -49,12 +50,13 @@ class PageAuth:
     """Authenticates users of pages by the cookie of their session.
 
     ``user_client`` returns an API client with the token and address of a user, for the audit log and rate limits;
-    ``poller_client`` one for shared pollers, restricted to their sites.
+    ``shared_client`` one for shared data, restricted to their sites.
     """
 
     user_client: Callable[[str, str], AsyncClient]
-    poller_client: Callable[[Sites], AsyncClient]
-    _pollers: dict[tuple[Role, Sites], SharedPollers] = field(default_factory=dict)
+    shared_client: Callable[[Sites], AsyncClient]
+    changes: PageChanges
+    _shared: dict[tuple[Role, Sites], SharedData] = field(default_factory=dict)
 
     async def context_for(self, request: Request) -> PageContext | RedirectResponse:
         """Return the context of a page, or a redirect to sign in or to change the password."""
@@ -65,9 +67,9 @@ class PageAuth:
         client, me = identity
         if me.must_change:
             return RedirectResponse(PASSWORD, 303)
-        pollers = self._pollers_for(me.role, None if me.sites is None else frozenset(me.sites))
-        await pollers.fleet.prepare()
-        return PageContext(client, pollers.fleet, pollers.status, pollers.cache, me)
+        shared = self._shared_with(me.role, None if me.sites is None else frozenset(me.sites))
+        await shared.fleet.prepare()
+        return PageContext(client, shared.fleet, shared.status, shared.cache, me, RefreshLoop(self.changes))
 
     async def identify(self, request: Request) -> tuple[AsyncClient, Me] | None:
         """Return the API client of the user and who they are, or None without a session."""
@@ -81,14 +83,13 @@ class PageAuth:
             return None
 
     def close(self) -> None:
-        """Stop all pollers."""
-        for pollers in self._pollers.values():
-            pollers.stop()
+        """Stop all refreshes."""
+        self.changes.stop()
+        for shared in self._shared.values():
+            shared.stop()
 
-    def _pollers_for(self, role: Role, sites: Sites) -> SharedPollers:
-        pollers = self._pollers.get((role, sites))
-        if pollers is None:
-            client = self.poller_client(sites)
-            pollers = self._pollers[role, sites] = SharedPollers(FleetPoller(client), StatusPoller(client))
-            pollers.start()
-        return pollers
+    def _shared_with(self, role: Role, sites: Sites) -> SharedData:
+        self.changes.start()
+        if (role, sites) not in self._shared:
+            self._shared[role, sites] = SharedData(self.shared_client(sites), self.changes)
+        return self._shared[role, sites]

@@ -19,7 +19,7 @@ _RELOAD = "location.reload()"
 class SessionMonitor:
     """Checks that a user is still signed in, with the role and sites that their page was drawn for.
 
-    Updates of a page use the token of shared pollers, so nothing else would close it.
+    Updates of a page use the token of shared data, so nothing else would close it.
     """
 
     client: AsyncClient

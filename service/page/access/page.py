@@ -2,21 +2,19 @@
 
 from collections.abc import Callable
 
-from nicegui import html, ui
+from nicegui import html
 
-from alarmcast import AlarmcastError
 from service.page.access.api_keys import ApiKeys
 from service.page.access.audit import AuditLog
 from service.page.access.machines import MachineCredentials
 from service.page.access.role_fields import SiteChoices
 from service.page.access.users import Users
+from service.page.changes import Topic
 from service.page.components.actions import ActionRunner
 from service.page.components.blocks import empty_state
 from service.page.layout import PageContext, layout
 from service.page.texts import text
 from wire.enums import Role
-
-_REFRESH_S = 10.0
 
 
 async def access(context: PageContext) -> bool:
@@ -32,7 +30,7 @@ async def access(context: PageContext) -> bool:
             with html.nav(**{"aria-label": text("access.jump")}).classes("ac-jump small"):
                 for anchor, name in _parts(context).items():
                     html.a(name, href=f"#{anchor}")
-        _AccessPage(context)
+        _draw(context)
     return True
 
 
@@ -53,41 +51,20 @@ def _denied(context: PageContext) -> None:
             html.a(text("access.denied.fleet"), href="/").classes("ac-button")
 
 
-class _AccessPage:
-    """One open page; refreshed now and then and after every action."""
+def _draw(context: PageContext) -> None:
+    sites, actions = SiteChoices(context.me), ActionRunner()
+    draw: dict[str, Callable[[], Users | ApiKeys | MachineCredentials | AuditLog]] = {
+        "users": lambda: Users(context, sites, actions),
+        "keys": lambda: ApiKeys(context, sites, actions),
+        "machines": lambda: MachineCredentials(context, actions),
+        "audit": lambda: AuditLog(context),
+    }
 
-    def __init__(self, context: PageContext) -> None:
-        self._context, self._sites = context, SiteChoices(context.me)
-        self._error = html.p().classes("ac-bad").props('role="status"')
-        self._error.set_visibility(False)
-        actions = ActionRunner(self._changed)
-        draw: dict[str, Callable[[], Users | ApiKeys | MachineCredentials | AuditLog]] = {
-            "users": lambda: Users(context, self._sites, actions),
-            "keys": lambda: ApiKeys(context, self._sites, actions),
-            "machines": lambda: MachineCredentials(context, actions),
-            "audit": lambda: AuditLog(context),
-        }
-        self._parts = []
-        for anchor in _parts(context):
-            with html.div(id=anchor).classes("ac-anchor"):
-                self._parts.append(draw[anchor]())
-        ui.timer(_REFRESH_S, self._refresh)
+    async def refresh_sites() -> None:
+        fleet = await context.cache.get_or_fetch("machines", context.client.machines.list)
+        sites.known = frozenset(one.site for one in fleet.machines)
 
-    async def _refresh(self) -> None:
-        try:
-            fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
-            self._sites.known = frozenset(one.site for one in fleet.machines)
-            for part in self._parts:
-                await part.refresh()
-        except AlarmcastError as error:
-            self._show_error(text("access.not_up_to_date", error=error))
-        else:
-            self._show_error("")
-
-    async def _changed(self) -> None:
-        self._context.cache.invalidate()
-        await self._refresh()
-
-    def _show_error(self, message: str) -> None:
-        self._error.text = message
-        self._error.set_visibility(bool(message))
+    context.parts.add(refresh_sites, Topic.RESOURCES)
+    for anchor in _parts(context):
+        with html.div(id=anchor).classes("ac-anchor"):
+            context.parts.add(draw[anchor]().refresh, Topic.RESOURCES, Topic.PERMISSIONS)

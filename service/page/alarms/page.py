@@ -11,6 +11,7 @@ from service.page.alarms.controls import Controls
 from service.page.alarms.metrics_panels import MetricsPanels
 from service.page.alarms.suppression_panel import SuppressionPanel
 from service.page.alarms.view import AlarmsQuery, View
+from service.page.changes import Topic
 from service.page.components.blocks import empty_state
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, layout, show_api_errors
@@ -19,7 +20,7 @@ from wire.rest.alarm_metrics import AlarmMetricsReport, ShiftView
 from wire.rest.machines import MachineView
 from wire.zones import common_zone
 
-_REFRESH_S, _CACHE_S = 15.0, 10.0
+_PAUSE_S, _CACHE_S = 15.0, 10.0  # seconds; the figures of a large fleet take some time
 
 
 async def alarms(context: PageContext, query: Mapping[str, str]) -> None:
@@ -64,8 +65,9 @@ class _AlarmsPage:
         await self.refresh()
         suppression = SuppressionPanel(self._context, self._machines)
         await suppression.refresh()
-        ui.timer(_REFRESH_S, self.refresh, immediate=False)
-        ui.timer(_REFRESH_S, suppression.refresh, immediate=False)
+        parts = self._context.parts
+        parts.add(self.refresh, Topic.EVENTS, pause_s=_PAUSE_S, interval_s=60.0, at_start=False)
+        parts.add(suppression.refresh, Topic.SUPPRESSION, Topic.RESOURCES, at_start=False)
 
     async def refresh(self) -> None:
         """Fetch the figures again and show them, or the error."""

@@ -73,17 +73,16 @@ class SuppressionPanel:
 
     async def refresh(self) -> None:
         """Fetch and show both lists."""
-        with show_api_errors():
-            cache, client = self._context.cache, self._context.client
-            shelves = (await cache.get_or_fetch("shelves", client.shelves.list_all)).shelves
-            windows = (await cache.get_or_fetch("windows", client.maintenance.page)).windows
-            now = await self._now()
-            self._no_shelves.show("" if shelves else text("alarms.shelved.empty"))
-            self._shelves.set_visibility(bool(shelves))
-            self._shelves.show([self._shelf(one) for one in shelves])
-            self._no_windows.show("" if windows else text("alarms.maintenance.empty"))
-            self._windows.set_visibility(bool(windows))
-            self._windows.show([self._window(one, now) for one in windows[:_SHOWN_WINDOWS]])
+        cache, client = self._context.cache, self._context.client
+        shelves = (await cache.get_or_fetch("shelves", client.shelves.list_all)).shelves
+        windows = (await cache.get_or_fetch("windows", client.maintenance.page)).windows
+        now = await self._now()
+        self._no_shelves.show("" if shelves else text("alarms.shelved.empty"))
+        self._shelves.set_visibility(bool(shelves))
+        self._shelves.show([self._shelf(one) for one in shelves])
+        self._no_windows.show("" if windows else text("alarms.maintenance.empty"))
+        self._windows.set_visibility(bool(windows))
+        self._windows.show([self._window(one, now) for one in windows[:_SHOWN_WINDOWS]])
 
     def _form(self) -> None:
         sites = sorted({one.site for one in self._machines})
@@ -123,24 +122,17 @@ class SuppressionPanel:
         )
         until_text = plant_time(window.until, zone)
         ui.notify(text("alarms.maintenance.done", scope=typed["where"], until=until_text), type="positive")
-        await self._changed()
 
     async def _unshelve(self, _action: str, key: str) -> None:
         machine, number = key.split()
         with show_api_errors():
             await self._context.client.shelves.unshelve(machine, int(number))
             ui.notify(text("alarms.shelved.done"), type="positive")
-            await self._changed()
 
     async def _end(self, _action: str, key: str) -> None:
         with show_api_errors():
             await self._context.client.maintenance.cancel(int(key))
             ui.notify(text("alarms.maintenance.ended"), type="positive")
-            await self._changed()
-
-    async def _changed(self) -> None:
-        self._context.cache.invalidate()
-        await self.refresh()
 
     async def _now(self) -> datetime:
         return datetime.fromisoformat((await self._context.fleet.snapshot())["plant_time"])

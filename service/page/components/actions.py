@@ -56,10 +56,9 @@ class SecretDialog(ui.element, component="secret_dialog.js", esm=_FORMAT):
 
 
 class ActionRunner:
-    """Confirms and runs actions; calls ``on_done`` after each, so that the page is refreshed."""
+    """Confirms and runs actions; the change that each publishes refreshes the page."""
 
-    def __init__(self, on_done: Callable[[], Awaitable[None]]) -> None:
-        self._on_done = on_done
+    def __init__(self) -> None:
         self._pending: dict[str, Action] = {}  # at most the action of the open dialog
         self._count = 0
         self._dialog, self._secret = ConfirmDialog(), SecretDialog()
@@ -100,4 +99,3 @@ class ActionRunner:
             self._secret.show(result)
         else:
             ui.notify(f"✓ {result}", color="dark")  # white on Quasar's green has too little contrast
-        await self._on_done()

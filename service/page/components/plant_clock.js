@@ -1,7 +1,7 @@
 // The plant time with its zone, and a warning when updates no longer arrive.
 import { plantTime, text, utc } from "alarmcast-format";
 
-const TIMEOUT = 10000; // milliseconds without an update
+const TIMEOUT = 15000; // milliseconds without an update
 
 export default {
   template: `

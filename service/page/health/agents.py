@@ -2,17 +2,17 @@
 
 from functools import partial
 
-from nicegui import html, ui
+from nicegui import html
 
+from service.page.changes import Topic
 from service.page.components.blocks import empty_state, machine_title, panel
 from service.page.components.data_table import Cell, Column, DataTable, Row, figure, link, moment, tag_cell
 from service.page.components.refreshable import Refreshable
-from service.page.layout import PageContext, show_api_errors
+from service.page.layout import PageContext
 from service.page.texts import text
 from wire.enums import Role
 from wire.rest.machines import MachineView, UnregisteredMachineView
 
-_REFRESH_S = 5.0
 _STATE_COLUMN = 1
 _OFFLINE_RANK, _NEVER_RANK = 2e9, 1e9  # above any number of buffered events
 
@@ -42,16 +42,14 @@ class Agents:
                 first=12,
                 zone=context.zone,
             )
-        ui.timer(_REFRESH_S, self.refresh)
+        context.parts.add(self._refresh, Topic.EVENTS, Topic.RESOURCES, pause_s=5.0, interval_s=15.0)
 
-    async def refresh(self) -> None:
-        """Fetch and show the agents."""
-        with show_api_errors():
-            fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
-            self._empty.show(not fleet.machines)
-            self._table.set_visibility(bool(fleet.machines))
-            self._table.show([_row(machine) for machine in fleet.machines])
-            self._not_enrolled.show(list(fleet.unregistered))
+    async def _refresh(self) -> None:
+        fleet = await self._context.cache.get_or_fetch("machines", self._context.client.machines.list)
+        self._empty.show(not fleet.machines)
+        self._table.set_visibility(bool(fleet.machines))
+        self._table.show([_row(machine) for machine in fleet.machines])
+        self._not_enrolled.show(list(fleet.unregistered))
 
 
 def _row(machine: MachineView) -> Row:

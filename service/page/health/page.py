@@ -2,11 +2,11 @@
 
 from nicegui import html
 
+from service.page.feeds import StatusHistory
 from service.page.health.agents import Agents
 from service.page.health.quarantine import Quarantine
 from service.page.health.status import Infrastructure, Ingest, StatusBanner
 from service.page.layout import PageContext, layout
-from service.page.status_poller import StatusPoller
 from service.page.texts import text
 
 
@@ -23,11 +23,11 @@ async def health(context: PageContext) -> None:
             Agents(context)
             quarantine = Quarantine(context)
 
-    def show(poller: StatusPoller) -> None:
-        banner.show(poller)
-        if poller.samples:
-            status = poller.samples[-1].status
-            ingest.show(poller)
+    def show(history: StatusHistory) -> None:
+        banner.show(history)
+        if history.samples:
+            status = history.samples[-1].status
+            ingest.show(history)
             quarantine.show(status.quarantine)
             infrastructure.show(status)
 

@@ -110,7 +110,7 @@ class Quarantine:
             await self._after_replay()
 
     async def _after_replay(self) -> None:
-        await self._context.status.poll()
+        await self._context.status.sample()
         await self._show_items(self._reason)
 
 

@@ -8,7 +8,7 @@ from nicegui import html
 from service.page.components.blocks import NOTHING, Stat, number, panel, stats, table
 from service.page.components.elements import Chart
 from service.page.components.refreshable import Refreshable
-from service.page.status_poller import HISTORY_MINUTES, StatusPoller
+from service.page.feeds import HISTORY_MINUTES, StatusHistory
 from service.page.texts import text
 from wire.rest.health import ProcessView, Status
 
@@ -24,12 +24,12 @@ class StatusBanner:
     def __init__(self) -> None:
         self._place = Refreshable(_banner)
 
-    def show(self, poller: StatusPoller) -> None:
+    def show(self, history: StatusHistory) -> None:
         """Show the newest status."""
-        status = poller.samples[-1].status if poller.samples else None
+        status = history.samples[-1].status if history.samples else None
         errors = dict(status.errors) if status else {}
-        if poller.error:
-            errors[text("health.part.page")] = text("health.no_status", error=poller.error)
+        if history.error:
+            errors[text("health.part.page")] = text("health.no_status", error=history.error)
         self._place.show((errors, dict(status.warnings) if status else {}))
 
 
@@ -64,11 +64,11 @@ class Ingest:
             self._lag_title: Refreshable[str] = Refreshable(html.h3)
             self._lag = Chart({}, label=text("health.ingest.title")).classes("ac-low")
 
-    def show(self, poller: StatusPoller) -> None:
+    def show(self, history: StatusHistory) -> None:
         """Show the samples of the last minutes."""
-        status, now = poller.samples[-1].status, poller.samples[-1].at
-        samples = [one.status.ingest for one in poller.samples]
-        minutes = [(one.at - now) / _MINUTE for one in poller.samples]
+        status, now = history.samples[-1].status, history.samples[-1].at
+        samples = [one.status.ingest for one in history.samples]
+        minutes = [(one.at - now) / _MINUTE for one in history.samples]
         ingest = samples[-1]
         rate = number(ingest.per_second_1m)
         self._stats.show(

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nicegui import html, ui
+from nicegui import html
 
-from alarmcast import AlarmcastError
+from service.page.changes import Topic
 from service.page.components.actions import ActionRunner
 from service.page.components.blocks import panel
 from service.page.layout import PageContext, layout
@@ -16,14 +16,13 @@ from service.page.learning.enrol import Enrolment
 from service.page.learning.forgetting import Forgetting
 from service.page.learning.machines import draw_machines
 from service.page.learning.memory import ReplayMemory
-from service.page.learning.scoreboard import Scoreboard
+from service.page.learning.scoreboard import ScoreboardPanel
 from service.page.learning.state import LearningState
 from service.page.learning.versions import draw_versions
 from service.page.texts import text
 from wire.enums import Role
 
-_INTERVAL_S = 1.0  # between two polls of the jobs
-_FLEET_EVERY, _SCORES_EVERY = 5, 60  # polls
+_TIME_LEFT_S, _UNREGISTERED_S, _SCORES_S = 10.0, 10.0, 60.0  # what changes without an event
 
 
 async def learning(context: PageContext, *, site: str | None = None, machine: str | None = None) -> None:
@@ -59,11 +58,9 @@ class _LearningPage:
     def __init__(self, context: PageContext, *, site: str | None, machine: str | None) -> None:
         client = context.client
         self._client, self._state = client, LearningState(client)
-        self._polls = 0
+        self._parts, self._is_drawn = context.parts, False
         self._sent_jobs: list[dict[str, Any]] | None = None
-        self._error = html.p().classes("ac-bad").props('role="status"')
-        self._error.set_visibility(False)
-        actions = LearningActions(client, ActionRunner(self._refresh))
+        actions = LearningActions(client, ActionRunner())
         self._machine_actions = actions if context.may(Role.ADMIN) else None
         self._version_actions = actions if context.may(Role.ADMIN, everywhere=True) else None
         with html.div().classes("ac-grid"):
@@ -72,7 +69,7 @@ class _LearningPage:
             enrol.set_visibility(context.may(Role.ADMIN))
             with _part("jobs", text("learning.jobs.title")):
                 self._jobs = JobBoard()
-                self._jobs.on("ready", self._forget_sent_jobs)
+                self._jobs.on("ready", self._send_jobs_again)
         with _part("machines", text("learning.machines.title")):
             self._machines = html.div()
         with _part("versions", text("learning.versions.title"), text("learning.versions.note")):
@@ -82,30 +79,24 @@ class _LearningPage:
         with _part("memory", text("learning.memory.title"), text("learning.memory.note")):
             self._memory = ReplayMemory()
         with _part("scores", text("learning.scores.title"), text("learning.scores.note")):
-            self._scores = Scoreboard(client)
-        ui.timer(_INTERVAL_S, self._poll)
+            self._scores = ScoreboardPanel(client)
+        self._jobs_part = context.parts.add(
+            self._refresh_jobs, Topic.JOBS, Topic.RESOURCES, interval_s=_TIME_LEFT_S
+        )
+        topics = (Topic.JOBS, Topic.MODEL, Topic.RESOURCES)
+        context.parts.add(self._refresh_learned, *topics, pause_s=2.0, interval_s=_UNREGISTERED_S)
+        context.parts.add(self._scores.refresh, Topic.MODEL, pause_s=10.0, interval_s=_SCORES_S)
 
-    async def _poll(self) -> None:
-        """Fetch the jobs every time, the rest after a change of a job or now and then."""
-        try:
-            changed = await self._state.fetch_jobs()
-            if changed or self._polls % _FLEET_EVERY == 0:
-                await self._refresh_learned(first=self._polls == 0)
-            self._send_jobs()
-            if self._polls % _SCORES_EVERY == 0:
-                await self._scores.refresh()
-        except AlarmcastError as error:
-            self._show_error(text("learning.not_up_to_date", error=error))
-        else:
-            self._show_error("")
-        self._polls += 1
-
-    async def _refresh(self) -> None:
+    async def _refresh_jobs(self) -> None:
         await self._state.fetch_jobs()
-        await self._refresh_learned()
-        self._send_jobs()
+        jobs = self._state.jobs_json()
+        if jobs != self._sent_jobs:
+            self._sent_jobs = jobs
+            self._jobs.load(jobs)
+            self._enrolment.watch(jobs)
 
-    async def _refresh_learned(self, *, first: bool = False) -> None:
+    async def _refresh_learned(self) -> None:
+        first, self._is_drawn = not self._is_drawn, True
         if await self._state.fetch_fleet() or first:
             self._enrolment.show_unregistered(self._state.fleet.unregistered)
             self._machines.clear()
@@ -123,17 +114,7 @@ class _LearningPage:
         self._forgetting.show(await self._client.models.get(champion.version) if champion else None, trained)
         self._memory.show(await self._client.memory.get())
 
-    def _send_jobs(self) -> None:
-        jobs = self._state.jobs_json()
-        if jobs != self._sent_jobs:
-            self._sent_jobs = jobs
-            self._jobs.load(jobs)
-            self._enrolment.watch(jobs)
-
-    def _forget_sent_jobs(self) -> None:
-        """Send the jobs again with the next poll: the browser has just loaded or reloaded the component."""
+    def _send_jobs_again(self) -> None:
+        """Send the jobs to a component that the browser has just loaded or reloaded."""
         self._sent_jobs = None
-
-    def _show_error(self, message: str) -> None:
-        self._error.text = message
-        self._error.set_visibility(bool(message))
+        self._parts.trigger(self._jobs_part)

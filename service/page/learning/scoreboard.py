@@ -19,7 +19,7 @@ _GROUPINGS = (Grouping.MACHINE, Grouping.CODE, Grouping.VERSION)
 _EMIT_VALUE = "(event) => emit(event.target.value)"
 
 
-class Scoreboard:
+class ScoreboardPanel:
     """The scores of the chosen period, by the chosen grouping."""
 
     def __init__(self, client: AsyncClient) -> None:

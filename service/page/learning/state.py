@@ -15,18 +15,16 @@ _SHOWN_JOBS = 60  # newest first; older jobs are available over REST
 
 @dataclass
 class LearningState:
-    """The last answers of the API; each fetch returns whether something changed."""
+    """The last answers of the API."""
 
     client: AsyncClient
     fleet: Fleet = field(default_factory=lambda: Fleet(machines=[], unregistered=[]))
     jobs: list[JobView] = field(default_factory=list)
     models: list[ModelView] = field(default_factory=list)
 
-    async def fetch_jobs(self) -> bool:
-        """Fetch the jobs; return whether a job began, ended or changed its state."""
-        before = {job.id: job.state for job in self.jobs}
+    async def fetch_jobs(self) -> None:
+        """Fetch the jobs."""
         self.jobs = (await self.client.jobs.list(limit=_SHOWN_JOBS)).jobs
-        return before != {job.id: job.state for job in self.jobs}
 
     async def fetch_fleet(self) -> bool:
         """Fetch the machines; return whether something changed that this page shows."""

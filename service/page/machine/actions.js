@@ -46,9 +46,6 @@ export default {
       return note ? text("machine.actions.acknowledged.note", values) : text("machine.actions.acknowledged", values);
     },
   },
-  mounted() {
-    this.$emit("ready");
-  },
   methods: {
     plantTime, text, utc, zoneName,
     // An open dialog keeps its alarm.

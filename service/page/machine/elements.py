@@ -30,7 +30,7 @@ class FactorList(_Component, component="explanation.js", esm=_FORMAT):
 
 
 class AlarmActions(_Component, component="actions.js", esm=_FORMAT):
-    """Emits ``ready``, ``acknowledge``, ``shelve``, ``unshelve``; then waits for ``done`` or ``refuse``."""
+    """Emits ``acknowledge``, ``shelve``, ``unshelve``; then waits for ``done`` or ``refuse``."""
 
     def done(self) -> None:
         """Close the dialog."""
@@ -42,4 +42,4 @@ class AlarmActions(_Component, component="actions.js", esm=_FORMAT):
 
 
 class ForecastGrid(_Component, component="history.js", esm=_FORMAT):
-    """Past forecasts and what occurred; loads ``forecasts``, ``next``; emits ``ready`` and ``older``."""
+    """Past forecasts and what occurred; loads ``forecasts``, ``next``; emits ``older``."""

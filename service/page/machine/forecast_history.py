@@ -32,7 +32,6 @@ class ForecastHistoryPanel:
         with panel(text("machine.history"), note=text("machine.history.note")):
             self._empty = html.div()
             self._grid = ForecastGrid()
-        self._grid.on("ready", self.refresh)
         self._grid.on("older", self._load_older)
 
     def draw_scores(self) -> None:

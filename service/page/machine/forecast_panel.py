@@ -45,7 +45,6 @@ class ForecastPanel:
                 self._actions = AlarmActions()
         self._actions.set_visibility(self.context.may(Role.OPERATOR))
         self._list.on("selected", self._select)
-        self._actions.on("ready", self.refresh_all)
         self._actions.on("acknowledge", self._acknowledge)
         self._actions.on("shelve", self._shelve)
         self._actions.on("unshelve", self._unshelve)
@@ -55,11 +54,6 @@ class ForecastPanel:
         if not self.removed:
             self.removed, self.forecast = True, None
             self._container.delete()
-
-    async def refresh_all(self) -> None:
-        """Fetch everything."""
-        await self.refresh_suppression()
-        await self.refresh()
 
     async def refresh(self) -> None:
         """Fetch the newest forecast and the factors of the selected alarm."""
@@ -86,6 +80,7 @@ class ForecastPanel:
         shelves = await self.context.client.shelves.list_for(self.machine)
         acknowledged = await self.context.client.acknowledgements.list_for(self.machine, active=True)
         self.shelves, self.acknowledgements = shelves.shelves, acknowledged.acknowledgements
+        self._show()
 
     async def _refresh_factors(self) -> None:
         if self.selected is None:
@@ -148,7 +143,6 @@ class ForecastPanel:
             )
             self._actions.done()
             await self.refresh_suppression()
-        self._show()
 
     async def _shelve(self, event: GenericEventArguments) -> None:
         values = event.args
@@ -163,13 +157,11 @@ class ForecastPanel:
             )
             self._actions.done()
             await self.refresh_suppression()
-        self._show()
 
     async def _unshelve(self, event: GenericEventArguments) -> None:
         with show_api_errors():
             await self.context.client.shelves.unshelve(self.machine, int(event.args))
             await self.refresh_suppression()
-        self._show()
 
 
 def _by_code(rows: list[dict[str, object]], code: int | None) -> dict[str, object] | None:

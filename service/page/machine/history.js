@@ -72,9 +72,6 @@ export default {
       return text("machine.history.summary", { count: this.columns.length, results });
     },
   },
-  mounted() {
-    this.$emit("ready");
-  },
   methods: {
     plantClock, severitySign, text, zoneName,
     // Older forecasts that were loaded stay when newer ones arrive.

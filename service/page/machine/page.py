@@ -1,16 +1,17 @@
 """Composes the machine page and refreshes its panels."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from nicegui import background_tasks, html, ui
 
 from alarmcast import AlarmcastError, NotFound, Rejected
+from service.page.changes import Topic
 from service.page.components.blocks import machine_title
 from service.page.horizon import horizon_hours
-from service.page.layout import PageContext, layout, subscribe
+from service.page.layout import PageContext, layout
 from service.page.machine.elements import MachineHead
 from service.page.machine.forecast_history import ForecastHistoryPanel
 from service.page.machine.forecast_panel import ForecastPanel
@@ -22,48 +23,6 @@ from wire.rest.machines import MachineView
 
 
 @dataclass
-class _PanelRefresh:
-    """A panel and the minimum number of fleet updates between two refreshes."""
-
-    refresh: Callable[[], Awaitable[None]]
-    every: int
-    waited: int = 0
-    due: bool = False
-
-    @property
-    def ready(self) -> bool:
-        return self.due and self.waited >= self.every
-
-
-@dataclass
-class _RefreshScheduler:
-    """Refreshes panels after their machine has changed, one after another."""
-
-    panels: list[_PanelRefresh]
-    busy: bool = False
-
-    def tick(self, *, changed: bool) -> bool:
-        """Count a fleet update; return whether ``refresh`` should run now."""
-        for panel in self.panels:
-            panel.waited += 1
-            panel.due = panel.due or changed
-        return not self.busy and any(panel.ready for panel in self.panels)
-
-    async def refresh(self) -> None:
-        """Refresh the panels that are due; after an error they stay as they are."""
-        self.busy = True
-        try:
-            for panel in self.panels:
-                if panel.ready:
-                    panel.waited, panel.due = 0, False
-                    await panel.refresh()
-        except AlarmcastError:
-            pass
-        finally:
-            self.busy = False
-
-
-@dataclass
 class _MachinePage:
     """One open page of one machine."""
 
@@ -72,23 +31,12 @@ class _MachinePage:
     card: dict[str, Any] | None = None
     now: str | None = None
     gone: bool = False  # from the fleet; the machine itself decides whether it is retired
-    scheduler: _RefreshScheduler = field(init=False)
 
     def __post_init__(self) -> None:
         self.key = f"{self.view.site}/{self.view.machine}"
         scope = (self.context, self.key, self.view.time_zone)
         self.forecast, self.timeline = ForecastPanel(*scope), TimelinePanel(*scope)
         self.history, self.gaps = ForecastHistoryPanel(*scope), GapsPanel(*scope)
-        self.scheduler = _RefreshScheduler(
-            [
-                _PanelRefresh(self._refresh_forecast, 1),
-                _PanelRefresh(self.timeline.refresh, 4),
-                _PanelRefresh(self.forecast.refresh_suppression, 5),
-                _PanelRefresh(self._refresh_head, 5),
-                _PanelRefresh(self.gaps.refresh, 10),
-                _PanelRefresh(self.history.refresh, 15),
-            ]
-        )
 
     def draw(self, hours: float | None) -> None:
         """Draw the head and all panels; ``hours`` is the length of a forecast."""
@@ -104,23 +52,43 @@ class _MachinePage:
             with html.div().classes("ac-grid"):
                 self.history.draw_scores()
                 self.gaps.draw()
+        self._add_parts()
         self.head.on("ready", self._load)
-        subscribe(self.context, self.on_fleet_change)
+        self.context.fleet.subscribe(self._on_fleet_change)
 
-    def on_fleet_change(self, overview: dict[str, Any]) -> None:
-        """Take over changes of the machine and refresh what is due."""
+    def _add_parts(self) -> None:
+        """Add the parts; all are refreshed when the browser is ready and when the card of the machine changes."""
+        topics = (Topic.SUPPRESSION, Topic.NOTIFICATIONS, Topic.RESOURCES)
+        parts = self.context.parts
+        self._parts = [parts.add(self.forecast.refresh_suppression, *topics, at_start=False)]
+        intervals = {
+            self._refresh_forecast: (1.0, 60.0),
+            self.timeline.refresh: (4.0, 60.0),
+            self._refresh_head: (5.0, 15.0),
+            self.gaps.refresh: (10.0, 120.0),
+            self.history.refresh: (15.0, 120.0),
+        }
+        for refresh, (pause, interval) in intervals.items():
+            self._parts.append(parts.add(refresh, pause_s=pause, interval_s=interval, at_start=False))
+
+    def _on_fleet_change(self, overview: dict[str, Any]) -> None:
+        has_changed = self._take_over(overview)
+        if self.gone and not self.forecast.removed:
+            self._start(self._remove_forecast)
+        if has_changed and self.forecast.removed:
+            ui.navigate.reload()  # the machine was enrolled again
+        elif has_changed:
+            self.context.parts.trigger(*self._parts)
+
+    def _take_over(self, overview: dict[str, Any]) -> bool:
+        """Take over the card and the time; return whether the card has changed."""
         own = [card for card in overview["cards"] if f"{card['site']}/{card['machine']}" == self.key]
         self.card = own[0] if own else self.card
         self.now = overview["plant_time"]
         self.timeline.now = datetime.fromisoformat(overview["plant_time"])
         # A complete overview has no list of machines that are gone.
         self.gone = (self.gone or self.key in overview["gone"] or overview["complete"]) and not own
-        if self.gone and not self.forecast.removed:
-            self._start(self._remove_forecast)
-        if own and self.forecast.removed:
-            ui.navigate.reload()  # the machine was enrolled again
-        elif self.scheduler.tick(changed=bool(own)):
-            self._start(self.scheduler.refresh)
+        return bool(own)
 
     def _start(self, task: Callable[[], Awaitable[None]]) -> None:
         client = ui.context.client
@@ -146,10 +114,9 @@ class _MachinePage:
             pass  # tried again with the next update
 
     async def _load(self) -> None:
-        self.on_fleet_change(await self.context.fleet.snapshot())
+        self._take_over(await self.context.fleet.snapshot())
         self._show_head()
-        await self.timeline.refresh()
-        await self.gaps.refresh()
+        self.context.parts.trigger(*self._parts)
 
     async def _refresh_forecast(self) -> None:
         if self.view.state is not MachineState.RETIRED:

@@ -1,12 +1,13 @@
 """The notifications page: recent notifications, their webhook deliveries, and the webhooks."""
 
-from nicegui import html, ui
+from nicegui import html
 
+from service.page.changes import Topic
 from service.page.components.actions import ActionRunner
 from service.page.components.blocks import empty_message, panel, percent
 from service.page.components.data_table import Cell, Column, DataTable, Row, alarm, figure, link, moment, tag_cell
 from service.page.components.refreshable import Refreshable
-from service.page.layout import PageContext, layout, show_api_errors
+from service.page.layout import PageContext, layout
 from service.page.notifications.deliveries import Deliveries
 from service.page.notifications.webhooks import Webhooks
 from service.page.texts import text
@@ -14,7 +15,6 @@ from wire.enums import NotificationEnd, Role
 from wire.rest.notifications import NotificationView
 from wire.rest.webhooks import WebhookView
 
-_REFRESH_S = 10.0
 _NEWEST = 50
 
 
@@ -32,7 +32,7 @@ class _NotificationsPage:
 
     def __init__(self, context: PageContext) -> None:
         self._context = context
-        actions = ActionRunner(self._changed)
+        actions = ActionRunner()
         columns = [
             Column(text("notifications.column.machine")),
             Column(text("notifications.column.alarm")),
@@ -52,31 +52,26 @@ class _NotificationsPage:
         with html.div().classes("ac-pair"):
             self._deliveries = Deliveries(context.zone)
             self._webhooks = Webhooks(context, actions)
-        ui.timer(_REFRESH_S, self.refresh)
+        context.parts.add(self.refresh, Topic.NOTIFICATIONS, Topic.RESOURCES)
 
     async def refresh(self) -> None:
         """Fetch and show everything."""
-        with show_api_errors():
-            client, cache = self._context.client, self._context.cache
-            page = await cache.get_or_fetch("notifications", lambda: client.notifications.page(limit=_NEWEST))
-            fleet = await cache.get_or_fetch("machines", client.machines.list)
-            zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
-            recent, webhooks = page.notifications, await self._list_webhooks()
-            self._empty.show("" if recent else text("notifications.empty"))
-            self._table.set_visibility(bool(recent))
-            self._table.show([_row(one, zones) for one in recent])
-            self._deliveries.show(recent, webhooks)
-            self._webhooks.show(webhooks, recent)
+        client, cache = self._context.client, self._context.cache
+        page = await cache.get_or_fetch("notifications", lambda: client.notifications.page(limit=_NEWEST))
+        fleet = await cache.get_or_fetch("machines", client.machines.list)
+        zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
+        recent, webhooks = page.notifications, await self._list_webhooks()
+        self._empty.show("" if recent else text("notifications.empty"))
+        self._table.set_visibility(bool(recent))
+        self._table.show([_row(one, zones) for one in recent])
+        self._deliveries.show(recent, webhooks)
+        self._webhooks.show(webhooks, recent)
 
     async def _list_webhooks(self) -> list[WebhookView]:
         """Return the webhooks; a URL can contain a token, so only admins may see them."""
         if not self._context.may(Role.ADMIN):
             return []
         return (await self._context.cache.get_or_fetch("webhooks", self._context.client.webhooks.list)).webhooks
-
-    async def _changed(self) -> None:
-        self._context.cache.invalidate()
-        await self.refresh()
 
 
 def _row(one: NotificationView, zones: dict[str, str]) -> Row:

@@ -13,6 +13,7 @@ from alarmcast import Conflict, Gone, InProcess, NotFound, Rejected, TooLarge, U
 from service.app.service import Service
 from service.app.stores import Stores
 from service.machines.models import Machine
+from service.messaging.bus import ResourceChanged
 from service.settings import Settings
 from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
 from tests.support.api_client import BASE, Client, problem
@@ -37,6 +38,17 @@ def test_a_machine_is_enrolled_once_and_the_same_again_is_fine(client: Client) -
     assert client.request("POST", "/v1/machines", json=body).json() == first.json()
     problem(client.request("POST", "/v1/machines", json=body | {"name": "Other"}), 409)
     assert client.machines.get("lyon/filler-2").time_zone == "Europe/Paris"
+
+
+def test_only_a_request_that_has_written_something_is_published(service: Service, client: Client) -> None:
+    written: list[ResourceChanged] = []
+    service.bus.subscribe(ResourceChanged, written.append)
+    client.machines.list()
+    with pytest.raises(NotFound):
+        client.enrolment.retire("lyon/filler-9", reason="it was sold")
+    assert written == []
+    client.enrolment.enrol("lyon/filler-2")
+    assert written == [ResourceChanged()]
 
 
 def test_a_machine_may_bring_its_catalogue_and_a_conflicting_one_is_refused_whole(client: Client) -> None:

@@ -12,7 +12,9 @@ from service.messaging.bus import (
     EventsStored,
     HistoryLoaded,
     JobsChanged,
+    NotificationsChanged,
     PermissionsChanged,
+    ResourceChanged,
     SuppressionChanged,
 )
 from service.messaging.change_codec import ChangeBatch, from_body, to_body
@@ -78,6 +80,8 @@ def test_alarms_beyond_the_queue_are_dropped_and_counted() -> None:
         SuppressionChanged("padova", "filler-1"),
         PermissionsChanged(),
         JobsChanged(),
+        NotificationsChanged(),
+        ResourceChanged(),
     ],
 )
 def test_a_change_is_the_same_after_encoding_and_decoding(change: Change) -> None:

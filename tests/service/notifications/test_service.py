@@ -148,6 +148,15 @@ def hook(stores: Stores) -> Webhook:
     return WebhookStore(stores.database).add(made, who="test", reason=None)
 
 
+def test_a_change_is_reported_when_notifications_were_written_and_not_without(harness: Harness) -> None:
+    changes: list[None] = []
+    harness.service.on_change = lambda: changes.append(None)
+    harness.say({139: 0.2})
+    assert changes == []
+    harness.say({139: 0.7})
+    assert changes == [None]
+
+
 def test_an_alarm_is_told_once_while_its_probability_wobbles(harness: Harness) -> None:
     said = [harness.say({139: one, 26: 0.1}, after=15 * MINUTE) for one in (0.4, 0.6, 0.45, 0.5, 0.41, 0.9)]
     assert said == [0, 1, 0, 0, 0, 0]

@@ -8,6 +8,7 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL
 from service.machines.models import Machine
+from service.page.changes import PageChanges
 from service.page.layout import PageContext
 from service.page.page_auth import PageAuth
 from tests.service.conftest import FILLER
@@ -32,6 +33,7 @@ def test_what_is_done_on_a_page_is_in_the_book_with_where_its_visitor_is(
         reception = PageAuth(
             service.internal_client,
             lambda sites: service.internal_client(service.auth.issue_page_token(sites), "here"),
+            PageChanges(service.bus),
         )
         told = await reception.context_for(visit(token, "203.0.113.7"))
         assert isinstance(told, PageContext)
