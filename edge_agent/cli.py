@@ -1,4 +1,4 @@
-"""``alarmcast-edge``: run an agent, show its status, check its setup, or write a simulated fleet's log."""
+"""``alarmcast-edge``: run an agent, try its source, show its status, check its setup, or simulate a log."""
 
 import argparse
 import logging
@@ -51,6 +51,14 @@ def _doctor(options: argparse.Namespace) -> int:
     return int(wrong)
 
 
+def _try(options: argparse.Namespace) -> int:
+    from edge_agent.try_cli import print_alarms  # noqa: PLC0415
+
+    loaded = settings.load(options.config, _flags(options))
+    set_up_logs(secrets=[loaded.broker_password, loaded.source_password])
+    return print_alarms(loaded, alarms=options.alarms, seconds=options.seconds)
+
+
 def _flags(options: argparse.Namespace) -> dict[str, str | None]:
     return {name: getattr(options, name) for name in settings.Settings.model_fields}
 
@@ -80,8 +88,11 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser("status", help="show the status of the agent and its spool")
     status.add_argument("--json", action="store_true", help="for programs")
     doctor = commands.add_parser("doctor", help="check everything an agent needs")
+    trial = commands.add_parser("try", help="show the next alarms of the source, and send and store nothing")
+    trial.add_argument("--alarms", type=_positive, default=20, help="stop after as many; 20 unless given")
+    trial.add_argument("--seconds", type=_positive, default=60, help="stop after as many; 60 unless given")
     run = commands.add_parser("run", help="send a machine's alarms to the service")
-    for command, function in ((run, _run), (status, _status), (doctor, _doctor)):
+    for command, function in ((run, _run), (trial, _try), (status, _status), (doctor, _doctor)):
         _add_settings(command)
         command.set_defaults(command=function)
 

@@ -13,12 +13,14 @@ from threading import Event
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from edge_agent.errors import EdgeError
+from edge_agent.errors import ConfigRejected, EdgeError
 from edge_agent.mqtt_connection import MqttConnection
 from edge_agent.settings import Settings, SourceKind, broker_config, load
+from edge_agent.sources.build import PROTOCOLS, build_columns, build_protocol, code_book
 from edge_agent.status import StatusFile, has_fingerprint, inspect_spool, skipped_rows
 from edge_agent.tls_check import needs_tls
 from wire.acks import Ack
+from wire.alarm import Alarm
 from wire.broker_check import Finding, check_broker
 from wire.clock import PlantClock
 from wire.codec import decode, encode
@@ -45,35 +47,39 @@ def examine(config: Path | None, flags: Mapping[str, str | None]) -> Iterator[Fi
         return
     machine = MachineId(settings.site, settings.machine)
     yield Finding("configuration", ok=True, message=f"the machine is {machine}")
-    yield _source(settings)
+    yield from _source(settings)
     yield _spool(settings)
     yield from _reported(settings)
     yield _clock()
     yield from _broker(settings, machine)
 
 
-def _source(settings: Settings) -> Finding:
-    path = settings.source_path
-    if settings.source_kind is SourceKind.SIMULATED or path is None:
-        return Finding("source", ok=True, message="simulated; no machine is needed")
+def _source(settings: Settings) -> Iterator[Finding]:
+    if settings.source_kind in PROTOCOLS:
+        try:
+            yield from build_protocol(settings, PlantClock(), code_book(settings)).check()
+        except ConfigRejected as error:
+            yield Finding("source", ok=False, message=str(error))
+    elif settings.source_kind is SourceKind.SIMULATED or settings.source_path is None:
+        yield Finding("source", ok=True, message="simulated; no machine is needed")
+    else:
+        yield _file(settings, settings.source_path)
+
+
+def _file(settings: Settings, path: Path) -> Finding:
     if not path.exists():
         waits = settings.source_kind is SourceKind.TAIL
         message = f"there is no file {path}" + ("; the agent waits for it" if waits else "; correct source.path")
         return Finding("source", ok=None if waits else False, message=message)
-    try:
-        line = _last_line(path)
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror}; let the agent's user read it"
-        return Finding("source", ok=False, message=message)
-    return _last_alarm(settings, path, line)
-
-
-def _last_alarm(settings: Settings, path: Path, line: str) -> Finding:
     if path.suffix == ".gz":
         return Finding("source", ok=True, message=f"{path} is there")
-    rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone), None)
     try:
-        alarm = rows.read(line) if line else None
+        alarm = _last_alarm(settings, path)
+    except (OSError, ConfigRejected) as error:
+        message = str(error)
+        if isinstance(error, OSError):
+            message = f"cannot read {path}: {error.strerror}; let the agent's user read it"
+        return Finding("source", ok=False, message=message)
     except RowRejected as error:
         return Finding("source", ok=None, message=f"the last line of {path} is not an alarm: {error}")
     if alarm is None:
@@ -83,11 +89,18 @@ def _last_alarm(settings: Settings, path: Path, line: str) -> Finding:
     return Finding("source", ok=True, message=f"{path}: last alarm {alarm.code} at {alarm.at.isoformat()}")
 
 
-def _last_line(path: Path) -> str:
+def _last_alarm(settings: Settings, path: Path) -> Alarm | None:
     with path.open("rb") as file:
+        first = file.readline(_TAIL_BYTES)
         file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        lines = [line for line in file.read().decode("utf-8", errors="replace").splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+        lines = [line for line in file.read().splitlines() if line.strip()]
+    last = lines[-1] if lines else b""
+    if settings.source_kind is SourceKind.TAIL and settings.source_options:
+        columns = build_columns(settings, PlantClock(), code_book(settings))
+        columns.start_file(first.decode(columns.encoding, errors="replace"))
+        return columns.read(last.decode(columns.encoding, errors="replace"))
+    rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone), None)
+    return rows.read(last.decode("utf-8", errors="replace")) if last else None
 
 
 def _spool(settings: Settings) -> Finding:

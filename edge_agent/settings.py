@@ -39,6 +39,10 @@ class SourceKind(StrEnum):
     SIMULATED = "simulated"
     MODBUS = "modbus"
     S7 = "s7"
+    OPCUA = "opcua"
+    MQTT = "mqtt"
+    HTTP = "http"
+    SQL = "sql"
 
 
 _KINDS = frozenset(kind.value for kind in SourceKind)

@@ -38,6 +38,14 @@ class SourceBatch:
     cleared: list[Alarm] = field(default_factory=list)
 
 
+class Rows(Protocol):
+    """Reads the lines of a log."""
+
+    def read(self, line: str) -> Alarm | None:
+        """Return the line's alarm, None if it has none of ours, or raise :class:`RowRejected`."""
+        ...
+
+
 class Source(Protocol):
     """A machine's alarms, from a bookmark on."""
 
@@ -59,13 +67,17 @@ class CheckedSource(Source, Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """What every source of names and times uses: clock, codes, time zone, start, and the source's password."""
+    """What every source of names and times uses: clock, codes, time zone, start, and the source's password.
+
+    In a ``trial`` nothing is stored: a source must not acknowledge anything.
+    """
 
     clock: PlantClock
     codes: CodeBook = field(default_factory=CodeBook)
     zone: tzinfo = UTC
     since: datetime | None = None
     password: str | None = field(default=None, repr=False)
+    trial: bool = False
 
     def now(self) -> datetime:
         """Return the plant time, within what the contract can carry."""

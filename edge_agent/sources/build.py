@@ -1,7 +1,8 @@
 """Build the configured source; the libraries of a protocol are imported only for a source that needs them."""
 
+from dataclasses import replace
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
 from edge_agent.errors import ConfigRejected
@@ -13,7 +14,17 @@ from edge_agent.sources.tail import Tail
 from wire.clock import PlantClock
 from wire.log_rows import RowReader
 
-PROTOCOLS = (SourceKind.MODBUS, SourceKind.S7)
+if TYPE_CHECKING:
+    from edge_agent.sources.columns import ColumnReader
+
+PROTOCOLS = (
+    SourceKind.MODBUS,
+    SourceKind.S7,
+    SourceKind.OPCUA,
+    SourceKind.MQTT,
+    SourceKind.HTTP,
+    SourceKind.SQL,
+)
 
 
 def code_book(settings: Settings) -> CodeBook:
@@ -21,10 +32,10 @@ def code_book(settings: Settings) -> CodeBook:
     return CodeBook(read_code_map(settings.source_codes) if settings.source_codes else None)
 
 
-def build_source(settings: Settings, clock: PlantClock, codes: CodeBook) -> Source:
-    """Return the source, or raise :class:`ConfigRejected`."""
+def build_source(settings: Settings, clock: PlantClock, codes: CodeBook, *, trial: bool = False) -> Source:
+    """Return the source, or raise :class:`ConfigRejected`; a ``trial`` acknowledges nothing."""
     if settings.source_kind in PROTOCOLS:
-        return build_protocol(settings, clock, codes)
+        return build_protocol(settings, clock, codes, trial=trial)
     if settings.source_kind is SourceKind.SIMULATED:
         # Imported late: real machines do not need its tables.
         from edge_agent.simulator import machine_profile  # noqa: PLC0415
@@ -40,6 +51,9 @@ def build_source(settings: Settings, clock: PlantClock, codes: CodeBook) -> Sour
         raise ConfigRejected("A file source needs source_path.")
     if path.is_dir():
         raise ConfigRejected(f"{path} is a folder; give a file to --source-path.")
+    if settings.source_kind is SourceKind.TAIL and settings.source_options:
+        columns = build_columns(settings, clock, codes)
+        return Tail(path, rows=columns, encoding=columns.encoding, start_file=columns.start_file)
     rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone), settings.source_since)
     if settings.source_kind is SourceKind.TAIL:
         return Tail(path, rows=rows)
@@ -48,7 +62,17 @@ def build_source(settings: Settings, clock: PlantClock, codes: CodeBook) -> Sour
     return Replay(path, rows=rows, clock=clock, at_once=settings.source_pace == "at_once")
 
 
-def build_protocol(settings: Settings, clock: PlantClock, codes: CodeBook) -> CheckedSource:
+def build_columns(settings: Settings, clock: PlantClock, codes: CodeBook) -> "ColumnReader":
+    """Return the reader of the table ``[tail]``."""
+    from edge_agent.sources.columns import ColumnOptions, ColumnReader  # noqa: PLC0415 - few need it
+
+    options = ColumnOptions.of(settings.source_options)
+    return ColumnReader(options, _context(settings, clock, codes), settings.source_serial)
+
+
+def build_protocol(
+    settings: Settings, clock: PlantClock, codes: CodeBook, *, trial: bool = False
+) -> CheckedSource:
     """Return the source of a protocol; its module has the name of the kind, and so has its extra."""
     kind = settings.source_kind.value
     try:
@@ -58,7 +82,10 @@ def build_protocol(settings: Settings, clock: PlantClock, codes: CodeBook) -> Ch
             f"A source of kind {kind} needs the library {error.name}, which is not installed. "
             f"Install it with: pip install 'alarmcast[{kind}]'."
         ) from None
-    context = Context(
-        clock, codes, ZoneInfo(settings.source_timezone), settings.source_since, settings.source_password
-    )
+    context = replace(_context(settings, clock, codes), trial=trial)
     return cast("CheckedSource", module.build(settings.source_options, context))
+
+
+def _context(settings: Settings, clock: PlantClock, codes: CodeBook) -> Context:
+    zone = ZoneInfo(settings.source_timezone)
+    return Context(clock, codes, zone, settings.source_since, settings.source_password)

@@ -9,6 +9,16 @@ from wire.alarm import Alarm
 from wire.log_rows import RowRejected
 
 
+class Described(NamedTuple):
+    """How the source describes an alarm."""
+
+    text: str = ""
+    severity: str = ""
+
+
+UNDESCRIBED = Described()
+
+
 class Edge(NamedTuple):
     """The change of one alarm."""
 
@@ -54,11 +64,6 @@ class EdgeDetector:
                 edges.append(Edge(change.at, name, raised))
         return sorted(edges, key=lambda edge: (edge.at, edge.raised))
 
-    @property
-    def due_in(self) -> float | None:
-        """Seconds within which a pending change must be settled; None if there is none."""
-        return self._debounce if self._pending else None
-
     def signals(self) -> dict[str, list[str]]:
         """Return the known active alarms by signal, to be stored in a bookmark."""
         return {signal: sorted(names) for signal, names in self._known.items() if names}
@@ -72,12 +77,12 @@ class Numbered(NamedTuple):
     skipped: list[str]
 
 
-def number_edges(edges: Iterable[Edge], context: Context, texts: Mapping[str, str] | None = None) -> Numbered:
+def number_edges(edges: Iterable[Edge], context: Context, texts: Mapping[str, Described]) -> Numbered:
     """Give edges their numbers: the one place that separates raised from cleared alarms."""
     numbered = Numbered([], [], [])
     for edge in edges:
         try:
-            alarm = context.alarm(edge.name, edge.at, (texts or {}).get(edge.name, ""))
+            alarm = context.alarm(edge.name, edge.at, *texts.get(edge.name, UNDESCRIBED))
         except RowRejected as error:
             numbered.skipped.append(str(error))
             continue

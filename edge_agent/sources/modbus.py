@@ -8,7 +8,8 @@ from pymodbus.client import ModbusTcpClient
 from pymodbus.exceptions import ModbusException
 
 from edge_agent.sources import Context
-from edge_agent.sources.polling import Polled
+from edge_agent.sources.monitor import Monitored
+from edge_agent.sources.polling import Polling
 from edge_agent.sources.signals import (
     Options,
     Signal,
@@ -104,11 +105,12 @@ class ModbusDevice:
         return response
 
 
-def build(options: dict[str, Any], context: Context) -> Polled:
+def build(options: dict[str, Any], context: Context) -> Monitored:
     """Return the source of the table ``[modbus]``."""
     logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # its errors are reported as findings and gaps
     parsed = parse_options(ModbusOptions, options, "modbus")
-    return Polled(ModbusDevice(parsed), context, poll=parsed.poll_seconds, debounce=parsed.debounce_seconds)
+    device = Polling(ModbusDevice(parsed), parsed.poll_seconds)
+    return Monitored(device, context, debounce=parsed.debounce_seconds)
 
 
 def _values(registers: list[int], kind: str) -> list[int]:

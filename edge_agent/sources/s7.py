@@ -10,7 +10,8 @@ from snap7.error import S7ConnectionError, S7Error, S7TimeoutError
 from snap7.type import Area
 
 from edge_agent.sources import Context
-from edge_agent.sources.polling import Polled
+from edge_agent.sources.monitor import Monitored
+from edge_agent.sources.polling import Polling
 from edge_agent.sources.signals import (
     Options,
     Signal,
@@ -131,8 +132,9 @@ class S7Device:
             ) from None
 
 
-def build(options: dict[str, Any], context: Context) -> Polled:
+def build(options: dict[str, Any], context: Context) -> Monitored:
     """Return the source of the table ``[s7]``."""
     logging.getLogger("snap7").setLevel(logging.CRITICAL)  # its errors are reported as findings and gaps
     parsed = parse_options(S7Options, options, "s7")
-    return Polled(S7Device(parsed), context, poll=parsed.poll_seconds, debounce=parsed.debounce_seconds)
+    device = Polling(S7Device(parsed), parsed.poll_seconds)
+    return Monitored(device, context, debounce=parsed.debounce_seconds)

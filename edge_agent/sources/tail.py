@@ -4,16 +4,16 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import BinaryIO
 
-from edge_agent.sources import Lost, SourceBatch
+from edge_agent.sources import Lost, Rows, SourceBatch
 from edge_agent.sources.file_position import FilePosition, find_file
 from wire.alarm import Alarm
-from wire.log_rows import RowReader, RowRejected
+from wire.log_rows import RowRejected
 from wire.timestamps import from_us, to_us
 
 BATCH = 500
@@ -38,8 +38,18 @@ class _Reading:
 class Tail:
     """Follows one path. A line counts once its newline is there."""
 
-    def __init__(self, path: Path, *, rows: RowReader, poll_seconds: float = 0.2) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        rows: Rows,
+        poll_seconds: float = 0.2,
+        encoding: str = "utf-8",
+        start_file: Callable[[str], None] | None = None,
+    ) -> None:
+        """``start_file`` is called with the first line of each file that is opened."""
         self._path, self._rows, self._poll = path, rows, poll_seconds
+        self._encoding, self._start_file = encoding, start_file
         self._missing_since: float | None = None
         self._was_at_end = float("-inf")  # when all that was there had been read
         self._last_us: int | None = None
@@ -61,6 +71,7 @@ class Tail:
                         lost = self._lost(position) if reading.lost else None
                         position = FilePosition.at_offset(file, reading.offset, self._last_us)
                         yield SourceBatch([], position.write(), lost=lost)
+                    self._read_header(file)
                     file.seek(reading.offset)
                     for batch, reached in self._read_to_the_end(file, reading.offset):
                         position = reached
@@ -136,12 +147,17 @@ class Tail:
         current = [self._path] if self._path.is_file() else []
         return [path for _, path in sorted(rotated)] + current
 
+    def _read_header(self, file: BinaryIO) -> None:
+        if self._start_file is not None:
+            file.seek(0)
+            self._start_file(file.readline(_MAX_LINE_BYTES).decode(self._encoding, errors="replace"))
+
     def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[SourceBatch, FilePosition]]:
         alarms: list[Alarm] = []
         skipped: list[str] = []
         unread = offset
         for line in _complete_lines(file):
-            text = line.decode("utf-8", errors="replace")
+            text = line.decode(self._encoding, errors="replace")
             try:
                 alarm = self._rows.read(text)
                 if alarm is not None:

@@ -117,3 +117,19 @@ def test_a_secret_file_that_others_can_read_is_warned_about(
     load(config(tmp_path), {}, {"ALARMCAST_EDGE_BROKER_PASSWORD_FILE": str(file)})
     assert "chmod 600" in caplog.text
     assert "hush" not in caplog.text
+
+
+MODBUS = TOML.replace('"simulated"', '"modbus"') + '[modbus]\nurl = "plc"\n'
+
+
+def test_table_of_the_source_is_its_options(tmp_path: Path) -> None:
+    assert load(config(tmp_path, MODBUS), {}, {}).source_options == {"url": "plc"}
+    environ = {"ALARMCAST_EDGE_SOURCE_OPTIONS": '{"url": "other"}'}
+    assert load(config(tmp_path, MODBUS), {}, environ).source_options == {"url": "other"}
+    with pytest.raises(ConfigRejected, match=r"source_options.*it is not JSON"):
+        load(config(tmp_path, MODBUS), {"source_options": "{"}, {})
+
+
+def test_table_of_another_source_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigRejected, match=r'The table \[modbus\] needs kind = "modbus"'):
+        load(config(tmp_path, MODBUS), {"source_kind": "simulated"}, {})

@@ -1,0 +1,144 @@
+"""Watch the signals of a controller and report their edges."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from threading import Event
+from typing import NamedTuple, Protocol
+
+from edge_agent.sources import Context, Lost, SourceBatch
+from edge_agent.sources.edges import Described, Edge, EdgeDetector, number_edges
+from edge_agent.sources.outage import Notice, Outage, read_bookmark, write_bookmark
+from edge_agent.sources.signals import Unreachable
+from wire.broker_check import Finding
+
+_MIN_RETRY_S, _MAX_RETRY_S = 0.5, 10.0
+_BOOKMARK_INTERVAL_S = 10.0  # without alarms: a gap after a crash begins at most this much too early
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The active alarms of a signal by name.
+
+    ``at`` is the time of the change, now unless given. With a ``problem`` the signal could not be read. ``lost``
+    says that changes before this reading are missing. ``keep`` clears all signals but these.
+    """
+
+    signal: str
+    active: Mapping[str, Described] = field(default_factory=dict)
+    at: datetime | None = None
+    problem: str | None = None
+    lost: str | None = None
+    keep: frozenset[str] | None = None
+
+
+class Device(Protocol):
+    """A controller; ``Unreachable`` from any method ends the connection."""
+
+    @property
+    def title(self) -> str: ...
+
+    def open(self) -> None:
+        """Connect."""
+
+    def readings(self, stop: Event) -> Sequence[Reading]:
+        """Wait for the next poll, or a short time for changes, and return them in order."""
+        ...
+
+    def check(self) -> Iterator[Finding]:
+        """Yield whether each signal can be read; the device is open."""
+        ...
+
+    def close(self) -> None:
+        """Disconnect."""
+
+
+class _Step(NamedTuple):
+    edges: list[Edge]
+    skipped: list[str]
+    lost: Lost | None
+    texts: dict[str, Described]
+
+
+class Monitored:
+    """Reads a device for ever; the bookmark stores active alarms, so a restart does not raise them again."""
+
+    def __init__(self, device: Device, context: Context, *, debounce: float) -> None:
+        self._device, self._context, self._debounce = device, context, debounce
+        self._unreadable: dict[str, tuple[str, datetime]] = {}
+
+    def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
+        """Yield the edges between readings."""
+        seen, stored = read_bookmark(bookmark)
+        detector = EdgeDetector(self._debounce, stored.get("active", {}))
+        outage = Outage(self._device.title, seen)
+        opened, retry, written = False, _MIN_RETRY_S, float("-inf")
+
+        def batch(notice: Notice, step: _Step) -> SourceBatch:
+            numbered = number_edges(step.edges, self._context, step.texts)
+            position = write_bookmark(outage.seen, active=detector.signals())
+            skipped = step.skipped + numbered.skipped
+            return SourceBatch(numbered.raised, position, skipped, notice.lost, notice.warning, numbered.cleared)
+
+        try:
+            while not stop.is_set():
+                try:
+                    if not opened:
+                        self._device.open()
+                        opened = True
+                    step = self._step(self._device.readings(stop), detector)
+                except Unreachable as error:
+                    self._device.close()
+                    opened = False
+                    notice = outage.failed(str(error), self._context.now())
+                    if notice is not None:
+                        yield batch(notice, _Step([], [], None, {}))
+                    stop.wait(retry)
+                    retry = min(retry * 2, _MAX_RETRY_S)
+                    continue
+                retry = _MIN_RETRY_S
+                lost = outage.succeeded(self._context.now()) or step.lost
+                if step.edges or step.skipped or lost or time.monotonic() - written >= _BOOKMARK_INTERVAL_S:
+                    written = time.monotonic()
+                    yield batch(Notice(lost=lost), step)
+            yield batch(Notice(), _Step([], [], None, {}))
+        finally:
+            self._device.close()
+
+    def check(self) -> Iterator[Finding]:
+        """Yield whether the device is reachable, and each signal readable."""
+        try:
+            self._device.open()
+            yield Finding("source", ok=True, message=f"{self._device.title} answers")
+            yield from self._device.check()
+        except Unreachable as error:
+            yield Finding("source", ok=False, message=f"cannot read {self._device.title}: {error}")
+        finally:
+            self._device.close()
+
+    def _step(self, readings: Sequence[Reading], detector: EdgeDetector) -> _Step:
+        now = time.monotonic()
+        step = _Step([], [], None, {})
+        for reading in readings:
+            at = reading.at or self._context.now()
+            if reading.problem is not None:
+                message, since = self._unreadable.get(reading.signal, ("", at))
+                if message != reading.problem:
+                    step.skipped.append(f"{reading.signal}: {reading.problem}")
+                    self._unreadable[reading.signal] = (reading.problem, since)
+                continue
+            if reading.keep is not None:
+                for signal in set(detector.signals()) - reading.keep:
+                    step.edges.extend(detector.update(signal, (), at, now))
+                continue
+            if reading.lost is not None:
+                step = step._replace(lost=Lost(reading.lost, None))
+            step.texts.update(reading.active)
+            step.edges.extend(detector.update(reading.signal, reading.active, at, now))
+            if reading.signal in self._unreadable:
+                message, since = self._unreadable.pop(reading.signal)
+                text = f"{reading.signal} could not be read: {message}. Its alarms of that time are unknown."
+                step = step._replace(lost=Lost(text, since))
+        step.edges.extend(detector.settle(now))
+        return step

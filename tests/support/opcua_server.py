@@ -1,0 +1,164 @@
+"""A real OPC UA server that a test may stop and start again on the same port."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from asyncua import Server, ua
+from asyncua.common.structures104 import new_struct, new_struct_field
+from asyncua.crypto.cert_gen import setup_self_signed_certificate
+from asyncua.crypto.permission_rules import User, UserRole
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from tests.conftest import free_port
+
+_POLICIES = [
+    ua.SecurityPolicyType.NoSecurity,
+    ua.SecurityPolicyType.Basic256Sha256_SignAndEncrypt,
+    ua.SecurityPolicyType.Aes128Sha256RsaOaep_SignAndEncrypt,
+    ua.SecurityPolicyType.Aes256Sha256RsaPss_SignAndEncrypt,
+]
+
+
+class _Users:
+    def get_user(
+        self, _server: Any, username: str | None = None, password: str | None = None, certificate: Any = None
+    ) -> User | None:
+        del certificate
+        known = (username, password) in ((None, None), ("agent", "secret"))
+        return User(role=UserRole.User, name=username) if known else None
+
+
+_TYPES = {
+    "word": ua.VariantType.UInt16,
+    "code": ua.VariantType.UInt32,
+    "flag": ua.VariantType.Boolean,
+    "text": ua.VariantType.String,
+}
+
+
+class OpcuaServer:
+    """Tags ``word``, ``code``, ``flag`` and ``text`` in namespace 2, PackML arrays, and conditions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.url = f"opc.tcp://127.0.0.1:{self.port}/"
+        self.certificate = folder / "server.der"
+        self._key = folder / "server.pem"
+        self.conditions: dict[str, Any] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._call(self._start())
+
+    def start(self) -> None:
+        """Listen again after a stop; tags and conditions are kept, sessions and subscriptions are not."""
+        self._call(self.server.start())
+
+    def reset(self) -> None:
+        """Set every tag to zero and clear all conditions."""
+        for name, value in (("word", 0), ("code", 0), ("flag", False), ("text", "")):
+            self.write(name, value)
+        for name in ("Alarm", "Warning"):
+            self.write(name, [self.alarm(0)])
+        for name in self.conditions:
+            self.condition(name, active=False)
+
+    def _call(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+
+    async def _start(self) -> None:
+        server = Server(user_manager=_Users())
+        server.iserver.bind_condition_methods = True
+        await server.init()
+        server.set_endpoint(self.url)
+        await server.set_application_uri("urn:test:server")
+        await setup_self_signed_certificate(
+            self._key, self.certificate, "urn:test:server", "localhost", [ExtendedKeyUsageOID.SERVER_AUTH], {}
+        )
+        await server.load_certificate(self.certificate)
+        await server.load_private_key(self._key)
+        server.set_security_policy(_POLICIES)
+        number = await server.register_namespace("urn:test")
+        self.namespace = number
+        self.nodes: dict[str, Any] = {}
+        self.machine = await server.nodes.objects.add_object(ua.NodeId("Machine", number), "Machine")
+        for name, value, kind in (
+            ("word", 0, ua.VariantType.UInt16),
+            ("code", 0, ua.VariantType.UInt32),
+            ("flag", False, ua.VariantType.Boolean),
+            ("text", "", ua.VariantType.String),
+            ("float", 0.0, ua.VariantType.Double),
+        ):
+            self.nodes[name] = await self.machine.add_variable(ua.NodeId(name, number), name, value, kind)
+        await self._add_packml(server, number)
+        await server.start()
+        self.server = server
+
+    async def _add_packml(self, server: Server, number: int) -> None:
+        fields = [
+            new_struct_field("ID", ua.VariantType.Int32),
+            new_struct_field("Value", ua.VariantType.Int32),
+            new_struct_field("Message", ua.VariantType.String),
+            new_struct_field("Category", ua.VariantType.Int32),
+            new_struct_field("Trigger", ua.VariantType.Boolean),
+        ]
+        await new_struct(server, number, "PackMLAlarm", fields)
+        await server.load_data_type_definitions()
+        admin = await server.nodes.objects.add_object(ua.NodeId("Admin", number), "Admin")
+        for name in ("Alarm", "Warning"):
+            self.nodes[name] = await admin.add_variable(ua.NodeId(name, number), name, [self.alarm(0)])
+
+    @staticmethod
+    def alarm(number: int, message: str = "", *, trigger: bool = False) -> Any:
+        return ua.PackMLAlarm(ID=number, Message=message, Trigger=trigger)
+
+    def write(self, name: str, value: Any) -> None:
+        self._call(self.nodes[name].write_value(value, _TYPES.get(name)))
+
+    def write_all(self, name: str, values: list[Any]) -> None:
+        """Write values one after the other as fast as possible."""
+
+        async def writing() -> None:
+            for value in values:
+                await self.nodes[name].write_value(value, _TYPES[name])
+                await asyncio.sleep(0)
+
+        self._call(writing())
+
+    def condition(self, name: str, *, active: bool, message: str = "") -> None:
+        """Send an event of a condition; it is retained while it is active."""
+        self._call(self._condition(name, active=active, message=message))
+
+    async def _condition(self, name: str, *, active: bool, message: str) -> None:
+        if name not in self.conditions:
+            made = await self.server.get_event_generator(ua.ObjectIds.AlarmConditionType, ua.ObjectIds.Server)
+            made.event.add_property(
+                "NodeId", ua.NodeId(f"condition {name}", self.namespace), ua.VariantType.NodeId
+            )
+            made.event.SourceName, made.event.ConditionName, made.event.Severity = "Infeed", name, 500
+            self.conditions[name] = made
+        event = self.conditions[name].event
+        event.Retain = active
+        setattr(event, "ActiveState/Id", active)
+        await self.conditions[name].trigger(message=message or name)
+
+    def stop(self) -> None:
+        """Close all connections and stop listening."""
+        self._call(self.server.stop())
+
+    def close(self) -> None:
+        self.stop()
+        self._call(_cancel_tasks())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_tasks() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
