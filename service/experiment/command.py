@@ -37,7 +37,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
 ) -> None:
     """Compare the paper's strategies on a fleet's own logs: table, report and baselines."""
     from service.experiment.run_all import experiment  # noqa: PLC0415
-    from service.experiment.table import json_rows, table  # noqa: PLC0415
+    from service.experiment.table import json_rows, notification_table, table  # noqa: PLC0415
 
     options = ExperimentOptions(
         out=out,
@@ -61,6 +61,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
         page = Console()
         page.width = page.width if page.is_terminal else max(page.width, _WIDTH)
         page.print(table(comparison.rows, title=title, spread=page.width >= _WIDTH))
+        page.print(notification_table(comparison.rows))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from forecasting import history
 from service.experiment.evaluation import baselines, holdouts
 from service.experiment.fleet import ExperimentFleet, SplitConfig
+from service.experiment.notification_figures import FIGURES
 from service.experiment.results import Evaluation, ResultRow, Run, groups, row
 from service.experiment.run import Clock, RunProgress, run
 from service.learning.ocdm import keep
@@ -62,7 +63,7 @@ def fingerprint(
     data: bytes, cut: SplitConfig, plan: ComparisonPlan, preset: Preset, training: TrainingSpec
 ) -> str:
     """Return what a finished run is filed under: it stays valid while data, cut and settings are the same."""
-    settings = (cut, plan.memory, preset, training, history.VERSION)
+    settings = (cut, plan.memory, preset, training, history.VERSION, FIGURES)
     return sha256(data + repr(settings).encode()).hexdigest()[:16]
 
 

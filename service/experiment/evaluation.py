@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from forecasting.history import HistorySpec
 from service.experiment.fleet import ExperimentFleet
+from service.experiment.notification_figures import notification_figures
 from service.experiment.results import Run, RunScores
 from service.learning.metrics import average_precision, brier_skill, f1, reliability
 from service.learning.windows import Samples
@@ -25,10 +26,14 @@ _RECENT: Final = timedelta(hours=8)
 
 @dataclass(frozen=True, eq=False)
 class MachineHoldout:
-    """A machine's last windows as samples, and the base rate of each code in its earlier windows."""
+    """A machine's last windows as samples, the base rate of each code in its earlier windows, and their times.
+
+    Windows that were not cut from an event log have no times.
+    """
 
     samples: Samples
     base_rate: Reals
+    at: NDArray[np.int64] | None = None
 
 
 def holdouts(fleet: ExperimentFleet, *, history: bool) -> tuple[MachineHoldout, ...]:
@@ -38,6 +43,7 @@ def holdouts(fleet: ExperimentFleet, *, history: bool) -> tuple[MachineHoldout, 
         MachineHoldout(
             Samples.from_windows(machine.holdout, fleet.vocabulary, history=history),
             np.concatenate([machine.train.labels(columns), machine.calibration.labels(columns)]).mean(axis=0),
+            machine.holdout.at if fleet.has_history else None,
         )
         for machine in fleet.machines
     )
@@ -57,6 +63,7 @@ def score_forecasts(
             [brier_skill(label, predicted, rate) for (label, predicted), rate in zip(pairs, rates, strict=True)]
         ),
         reliability=reliability(np.concatenate(labels), np.concatenate(list(forecasts))),
+        notifications=notification_figures(holdout_sets, forecasts),
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from service.experiment.charts import bars, curve, heat, lines
 from service.experiment.comparison import Comparison
 from service.experiment.results import GROUPS, Figure, ResultRow, Run
+from service.experiment.table import NOTIFICATION_CAPTION, NOTIFICATION_HEADS, notification_cells
 
 _STYLE = Path(__file__).with_name("report.css")
 
@@ -22,6 +23,13 @@ def report(comparison: Comparison) -> str:
     sections = [
         f"<h1>Which memory suits this fleet?</h1><p>{escape(title)}, {plan.seeds} seeds.</p>",
         _scores(comparison.rows),
+        _section(
+            "Notifications",
+            NOTIFICATION_CAPTION,
+            _table(
+                ["forecaster", *NOTIFICATION_HEADS], [[r.name, *notification_cells(r)] for r in comparison.rows]
+            ),
+        ),
         _data(comparison),
         _memories(comparison, learned),
         _times(comparison, learned),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import nan
 from typing import Any, Final
 
 import numpy as np
@@ -16,12 +17,16 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
-    """Machines by codes of F1 and average precision, Brier skill by machine, and all forecasts' reliability."""
+    """Machines by codes of F1 and average precision, Brier skill by machine, and of all forecasts the reliability.
+
+    ``notifications`` are the figures of what people would be notified of, by name.
+    """
 
     f1: Reals
     average_precision: Reals
     brier_skill: Reals
     reliability: Reliability
+    notifications: dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,7 @@ class Run:
     brier_skill: Reals
     reliability: Reals
     calibration_error: float
+    notifications: dict[str, float]
     learned: ResourceUse | None = None
 
     @classmethod
@@ -64,6 +70,7 @@ class Run:
             brier_skill=np.array([score.brier_skill for score in scores]),
             reliability=np.array([curve.forecast, curve.observed, curve.count]),
             calibration_error=curve.expected_calibration_error,
+            notifications=scores[-1].notifications,
             learned=learned,
         )
 
@@ -82,6 +89,7 @@ class Run:
             seed=stored["seed"],
             **tables,
             calibration_error=stored["calibration_error"],
+            notifications={name: nan if v is None else v for name, v in stored["notifications"].items()},
             learned=learned and ResourceUse(**{**learned, "kept": _table(learned["kept"])}),
         )
 
@@ -127,6 +135,7 @@ class ResultRow:
     forgetting_of_precision: Figure | None
     brier_skill: Figure
     calibration_error: Figure
+    notifications: Mapping[str, Figure]
     memory_seconds: Figure | None
 
 
@@ -156,6 +165,10 @@ def row(runs: Sequence[Run], evaluation: Evaluation) -> ResultRow:
         ),
         brier_skill=over(lambda run: average_score(run.brier_skill)),
         calibration_error=over(lambda run: run.calibration_error),
+        notifications={
+            name: over(lambda run, name=name: run.notifications[name])  # type: ignore[misc]
+            for name in runs[0].notifications
+        },
         memory_seconds=over(_memory_seconds) if learned else None,
     )
 

@@ -34,6 +34,29 @@ def table(rows: Sequence[ResultRow], *, title: str, spread: bool = True) -> Tabl
     return drawn
 
 
+def notification_table(rows: Sequence[ResultRow]) -> Table:
+    """Return what people would be notified of, and the scores on cold codes."""
+    drawn = Table(caption=NOTIFICATION_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0))
+    drawn.add_column("forecaster")
+    for title in NOTIFICATION_HEADS:
+        drawn.add_column(title.replace(" ", "\n"), justify="right")
+    for line in rows:
+        drawn.add_row(line.name, *notification_cells(line))
+    return drawn
+
+
+def notification_cells(line: ResultRow) -> list[str]:
+    """Return the figures of ``NOTIFICATION_HEADS``."""
+    forms = ("{:.2f}", "{:.3f}", "{:.3f}", "{:.0f}", "{:.3f}", "{:+.3f}")
+    means = [figure.mean for figure in line.notifications.values()]
+    return ["-" if isnan(mean) else form.format(mean) for form, mean in zip(forms, means, strict=True)]
+
+
+NOTIFICATION_HEADS = ("notified machine-day", "right", "onsets announced", "lead (min)", "cold AP", "cold skill")
+NOTIFICATION_CAPTION = (
+    "Notifications at 60 % and above, per machine and day, and the share that was right; the share of onsets (an "
+    "alarm after 8 h without it) that was announced, and the median lead. Cold codes were not seen for 8 h."
+)
 _CAPTION = (
     "Mean over machines of macro F1, codes without a positive in a machine's exam left out; in brackets the "
     "average forgetting F_T. Precision is average precision. Brier skill is over the machine's own base rate "
@@ -61,6 +84,7 @@ def _json_row(line: ResultRow, preset: str) -> dict[str, Any]:
         "average_precision_forgetting": _mean(line.forgetting_of_precision),
         "brier_skill": _mean(line.brier_skill),
         "calibration_error": _mean(line.calibration_error),
+        **{name: _mean(figure) for name, figure in line.notifications.items()},
         "memory_seconds": _mean(line.memory_seconds),
         "spread": {
             "macro_f1": {group: _spread(line.macro_f1[group]) for group in GROUPS},

@@ -13,6 +13,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from service.scoring.notification_scores import (
+    ANNOUNCED,
+    NOTIFICATION_WIDTH,
+    ONSETS,
+    RIGHT,
+    SENT,
+    cold_pairs,
+    median_lead_minutes,
+    notification_sums,
+)
+
 Flags = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -32,13 +43,15 @@ class ScoredForecaster(IntEnum):
 class ScoreTable:
     """Outcomes of one machine: one row per forecast, one column per target code.
 
-    ``is_target`` marks the codes that a row's version forecasts. ``base_rate_predicted`` is where the base rate
-    passes the threshold; the base rate is NaN where the machine had no history.
+    ``horizon`` is in microseconds. ``is_target`` marks the codes that a row's version forecasts.
+    ``base_rate_predicted`` is where the base rate passes the threshold; the base rate is NaN where the machine had
+    no history.
     """
 
     codes: Counts
     version: Counts
     at: Counts
+    horizon: Counts
     revision_count: Counts
     status: NDArray[np.str_]
     observed: Flags
@@ -107,10 +120,15 @@ class _SumColumn(IntEnum):
     COMPARED_BASE_SQUARED = 6  # … and that of the base rate
     AVERAGE_PRECISION = 7
     RANKED = 8
-    BINS = 9
+    COLD_SQUARED = 9  # the same of codes that had not occurred for a horizon, where there is a base rate
+    COLD_BASE_SQUARED = 10
+    COLD_AVERAGE_PRECISION = 11
+    COLD_RANKED = 12
+    BINS = 13
 
 
-_WIDTH: Final = _SumColumn.BINS + 3 * BINS  # per bin: pairs, sum of probabilities, occurrences
+_NOTIFICATIONS: Final = _SumColumn.BINS + 3 * BINS  # per bin: pairs, sum of probabilities, occurrences
+_WIDTH: Final = _NOTIFICATIONS + NOTIFICATION_WIDTH
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +171,15 @@ def count(table: ScoreTable) -> ScoreCounts:
     _sum_binary(persistence, persisted != occurred, compared)
     _sum_probabilities(baseline, base_rate, compared, occurred, compared)
     pairs[:, _SumColumn.COMPARED_BASE_SQUARED] = baseline[_SumColumn.SQUARED]
+    at, horizon = table.at[rows], table.horizon[rows]
+    cold = cold_pairs(at, occurred, is_target, horizon)
+    for sums, said, there in (
+        (model, table.probability[rows], is_target),
+        (persistence, persisted.astype(np.float32), is_target),
+        (baseline, base_rate, compared),
+    ):
+        sums[_NOTIFICATIONS:] = notification_sums(at, said, occurred, there, horizon)
+        _sum_cold(sums, said, occurred, cold & there, base_rate, cold & compared)
     everything = np.ones((len(table), 1), dtype=np.bool_)
     return ScoreCounts(
         table.codes,
@@ -185,6 +212,21 @@ def _sum_probabilities(
     for part, weights in enumerate((None, probability.ravel(), positive.ravel())):
         binned = np.bincount(index.ravel(), weights, minlength=BINS * codes + 1)[:-1]
         sums[_SumColumn.BINS + part * BINS : _SumColumn.BINS + (part + 1) * BINS] = binned.reshape(BINS, codes)
+
+
+def _sum_cold(
+    sums: Reals,
+    probability: NDArray[np.float32],
+    occurred: Flags,
+    cold: Flags,
+    base_rate: NDArray[np.float32],
+    compared: Flags,
+) -> None:
+    for column, said in ((_SumColumn.COLD_SQUARED, probability), (_SumColumn.COLD_BASE_SQUARED, base_rate)):
+        sums[column] = np.sum(np.square(said - occurred) * compared, axis=0, dtype=np.float64)
+    ranked = _average_precision(probability, occurred & cold, cold)
+    sums[_SumColumn.COLD_AVERAGE_PRECISION] = np.nan_to_num(ranked)
+    sums[_SumColumn.COLD_RANKED] = ~np.isnan(ranked)
 
 
 def _sum_binary(sums: Reals, wrong: Flags, compared: Flags) -> None:
@@ -268,6 +310,14 @@ class Scores:
     brier_skill: float | None
     average_precision: float | None
     calibration_error: float | None
+    cold_average_precision: float | None
+    cold_brier_skill: float | None
+    notifications: int
+    notifications_per_machine_day: float | None
+    notification_precision: float | None
+    onsets: int
+    onsets_announced: float | None
+    median_lead_minutes: float | None
     reliability: tuple[CalibrationBin, ...]
 
 
@@ -294,16 +344,19 @@ class ScoreSummary:
 
 def summarize(sums: ScoreSums) -> ScoreSummary:
     """Compute scores from sums."""
-    model, persistence, base_rate = (_scores(sums.pairs[forecaster]) for forecaster in ScoredForecaster)
+    days = int(sums.rows[1])
+    model, persistence, base_rate = (_scores(sums.pairs[forecaster], days) for forecaster in ScoredForecaster)
     forecasts, days, revisions, unobserved, warming_up, stale = (int(count) for count in sums.rows)
     return ScoreSummary(forecasts, days, revisions, unobserved, warming_up, stale, model, persistence, base_rate)
 
 
-def _scores(sums: Reals) -> Scores:
+def _scores(sums: Reals, days: int) -> Scores:
     pairs, positives, predicted, hits, squared, compared_squared, base_squared, area, ranked = sums[
-        : _SumColumn.BINS
+        : _SumColumn.COLD_SQUARED
     ]
-    count, probability, occurred = sums[_SumColumn.BINS :].reshape(3, BINS)
+    cold_squared, cold_base, cold_area, cold_ranked = sums[_SumColumn.COLD_SQUARED : _SumColumn.BINS]
+    count, probability, occurred = sums[_SumColumn.BINS : _NOTIFICATIONS].reshape(3, BINS)
+    notified = sums[_NOTIFICATIONS:]
     distance = float(np.abs(probability - occurred).sum())
     return Scores(
         pairs=int(pairs),
@@ -317,6 +370,14 @@ def _scores(sums: Reals) -> Scores:
         brier_skill=_skill(compared_squared, base_squared),
         average_precision=_ratio(area, ranked),
         calibration_error=_ratio(distance, pairs),
+        cold_average_precision=_ratio(cold_area, cold_ranked),
+        cold_brier_skill=_skill(cold_squared, cold_base),
+        notifications=int(notified[SENT]),
+        notifications_per_machine_day=_ratio(notified[SENT], days),
+        notification_precision=_ratio(notified[RIGHT], notified[SENT]),
+        onsets=int(notified[ONSETS]),
+        onsets_announced=_ratio(notified[ANNOUNCED], notified[ONSETS]),
+        median_lead_minutes=median_lead_minutes(notified),
         reliability=tuple(
             CalibrationBin(_rounded(probability[i] / count[i]), _rounded(occurred[i] / count[i]), int(count[i]))
             for i in np.flatnonzero(count)

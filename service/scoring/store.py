@@ -205,6 +205,7 @@ def _score_table(spec: ScoringSpec, rows: list[tuple[Any, ...]]) -> ScoreTable:
         codes=spec.codes,
         version=np.array(versions, dtype=np.int64),
         at=np.array(at, dtype=np.int64),
+        horizon=np.full(len(rows), spec.horizon_us, dtype=np.int64),
         revision_count=np.array(revisions, dtype=np.int64),
         status=np.array(status, dtype=np.str_),
         observed=~np.array(unobserved, dtype=np.bool_),

@@ -34,6 +34,16 @@ class ScoresView(BaseModel):
     brier_skill: float | None = Field(description="Improvement over the base rate: 1 is perfect, 0 no better.")
     average_precision: Share | None = Field(description="Mean over the codes of each machine that occurred.")
     calibration_error: Share | None = Field(description="Expected calibration error (ECE).")
+    cold_average_precision: Share | None = Field(
+        description="Average precision on cold codes: not raised within a horizon before the forecast."
+    )
+    cold_brier_skill: float | None = Field(description="Brier skill on cold codes.")
+    notifications: int = Field(description="Notifications at a probability of 0.6, with hysteresis.")
+    notifications_per_machine_day: float | None
+    notification_precision: Share | None = Field(description="Share of them whose alarm occurred in time.")
+    onsets: int = Field(description="Alarms after a horizon without them.")
+    onsets_announced: Share | None = Field(description="Share of onsets with a notification before.")
+    median_lead_minutes: float | None = Field(description="From notification to onset, to a quarter of an hour.")
     reliability: list[CalibrationBinView] = Field(description="Ten bins of equal width; empty ones are omitted.")
 
 
@@ -81,6 +91,14 @@ _EXAMPLE_SCORES: dict[str, Any] = {
     "brier_skill": 0.221,
     "average_precision": 0.571,
     "calibration_error": 0.011,
+    "cold_average_precision": 0.412,
+    "cold_brier_skill": 0.143,
+    "notifications": 84,
+    "notifications_per_machine_day": 2.8,
+    "notification_precision": 0.69,
+    "onsets": 130,
+    "onsets_announced": 0.41,
+    "median_lead_minutes": 187.5,
     "reliability": [
         {"predicted": 0.04, "observed": 0.03, "pairs": 120400},
         {"predicted": 0.95, "observed": 0.93, "pairs": 6200},

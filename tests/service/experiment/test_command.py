@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 from edge_agent.simulator.log_file import write_log
 from service.cli import app
 from service.errors import InputRejected
+from service.experiment.notification_figures import FIGURES
 from service.experiment.results import GROUPS, Figure, ResultRow
-from service.experiment.table import table
+from service.experiment.table import notification_table, table
 
 TARGETS = "26,28,29,31,137,139"
 ROW = {"name", "preset", "seeds", "macro_f1", "forgetting", "average_precision", "brier_skill", "memory_seconds"}
@@ -48,7 +49,10 @@ def test_both_presets_run_on_a_raw_log_with_the_baselines_beside(log: Path, tmp_
     assert {"finetune", "bat-ocdm"} < {row["name"] for row in found}
     assert len(found) > 4, "baselines are rows too"
     for row in found:
-        assert set(row) >= ROW
+        assert set(row) >= ROW | set(FIGURES)
+        assert 0 <= row["notifications_per_machine_day"] < len(TARGETS.split(",")) * 24
+        assert row["notification_precision"] is None or 0 <= row["notification_precision"] <= 1
+        assert 0 <= row["onsets_announced"] <= 1
         assert set(row["macro_f1"]) >= {"total", "low", "medium", "high"}
         assert row["macro_f1"]["total"] is None or 0 <= row["macro_f1"]["total"] <= 1
     report = (tmp_path / "report.html").read_text()
@@ -118,10 +122,12 @@ def test_table_fits_the_screen_and_cuts_no_figure(width: int, spread: bool) -> N
         forgetting_of_precision=figure,
         brier_skill=replace(skill, mean=-0.86) if spread else skill,
         calibration_error=figure,
+        notifications=dict.fromkeys(FIGURES, figure),
         memory_seconds=figure,
     )
     page = Console(width=width, record=True, file=StringIO())
     page.print(table([line], title="", spread=spread))
+    page.print(notification_table([line]))
     shown = page.export_text()
     assert "…" not in shown
     assert shown.count("(0.478)") == 5

@@ -24,6 +24,7 @@ def sheet(
         codes=np.array(codes),
         version=np.full(rows, version),
         at=20_000 * DAY + np.arange(rows) * QUARTER,
+        horizon=np.full(rows, 32 * QUARTER),
         revision_count=np.zeros(rows, dtype=np.int64),
         status=np.full(rows, "ok"),
         observed=np.ones(rows, dtype=np.bool_),
@@ -147,6 +148,34 @@ def test_where_nothing_came_or_was_announced_there_is_no_figure_instead_of_a_wro
 def test_an_empty_sheet_has_no_figures() -> None:
     line = summarize(count(rows(sheet(), np.zeros(200, dtype=np.bool_))).total)
     assert (line.forecasts, line.days, line.model.brier, line.model.reliability) == (0, 0, None, ())
+
+
+def test_figures_of_cold_codes_leave_out_what_occurred_in_the_horizon_before() -> None:
+    one = sheet(400)
+    cold = ~np.vstack([np.ones((32, 3), dtype=np.bool_), one.occurred[:-32]])
+    line = summarize(count(one).total)
+    areas = [
+        average_precision(one.occurred[rows, c, None], one.probability[rows, c, None])
+        for c, rows in enumerate(cold.T)
+    ]
+    assert line.model.cold_average_precision == pytest.approx(mean(np.array(areas)), abs=1e-4)
+    own, base = (np.square(said - one.occurred)[cold].sum() for said in (one.probability, one.base_rate))
+    assert line.model.cold_brier_skill == pytest.approx(1 - own / base, abs=1e-4)
+    assert line.base_rate.cold_brier_skill == 0
+
+
+def test_notifications_are_counted_by_machine_day_for_every_forecaster() -> None:
+    one = replace(sheet(96 * 2, (26,)), occurred=np.zeros((192, 1), dtype=np.bool_))
+    said = np.zeros((192, 1), dtype=np.float32)
+    said[[10, 100, 150]] = 0.7
+    one.occurred[80:112] = True
+    line = summarize(count(replace(one, probability=said, persisted=one.occurred, base_rate=said * 0)).total)
+    model = line.model
+    assert (model.notifications, model.notifications_per_machine_day) == (3, 1.5)
+    assert model.notification_precision == pytest.approx(1 / 3, abs=1e-4)
+    assert (model.onsets, model.onsets_announced, model.median_lead_minutes) == (1, 1, 172.5)
+    assert (line.persistence.notifications, line.persistence.notification_precision) == (1, 1)
+    assert (line.base_rate.notifications, line.base_rate.notification_precision) == (0, None)
 
 
 def rows(one: ScoreTable, which: NDArray[np.bool_]) -> ScoreTable:
