@@ -100,7 +100,9 @@ def _attribute_history(network: Network, now: Inputs, baseline: Inputs, targets:
     if not network.own or now.history is None or baseline.history is None:
         return None
     here, there = _reals(network.own_inputs(now.history)[0]), _reals(network.own_inputs(baseline.history))
-    each = [attribute(network.own, here[column], there[:, column]) for column in targets]
+    *hidden, last = network.own
+    own = (*hidden, Layer(last.weight[:1], last.bias[:1]))  # of the main horizon
+    each = [attribute(own, here[column], there[:, column]) for column in targets]
     width = here.shape[1]
     return Attribution(
         np.array([item.now[0] for item in each]),

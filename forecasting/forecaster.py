@@ -61,6 +61,10 @@ class Forecaster:
 
     def probabilities(self, records: Sequence[ObservedSeries], at: datetime) -> Matrix:
         """Return one row of probabilities a machine as of ``at``, columns in the order of the target codes."""
+        return self.forecast(records, at)[0]
+
+    def forecast(self, records: Sequence[ObservedSeries], at: datetime) -> tuple[Matrix, Matrix | None]:
+        """Return machines by codes of probabilities, and by horizons beside it if there are three."""
         fleet = FleetSeries.from_series([record.series for record in records])
         now = to_us(at)
         seen = fleet.between(now - self.spec.lookback // timedelta(microseconds=1), now)
@@ -73,7 +77,11 @@ class Forecaster:
             )
             own = fleet_code_recency_features(fleet, past, self.vocabulary.target_columns)
             history = append_machine_features(own, fleet_machine_activity_features(fleet, past))
-        return self.calibration.probabilities(self.network.logits(features, history))
+        logits = self.network.horizon_logits(features, history)
+        by_horizon = self.calibration.by_horizon(logits)
+        if by_horizon is not None:
+            return by_horizon[..., 1], by_horizon
+        return self.calibration.probabilities(logits[..., 0]), None
 
     def inputs(self, record: ObservedSeries, moments: Sequence[datetime]) -> Inputs:
         """Return what the network reads of one machine, a row for each moment."""

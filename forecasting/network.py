@@ -42,11 +42,16 @@ class Network:
     Beside it may run a path from each target code's own history to its own logit, ``own``: a small
     perceptron that all codes share, which may read the history through an ``encoding``. The paper's network
     has none.
+
+    With ``link`` the own path has two more outputs: the logits that a code comes within the near horizon if it
+    comes within the main one, and that it comes within the far horizon if not within the main one. To each, its
+    ``link`` times the main logit is added.
     """
 
     layers: tuple[Layer, ...]
     own: tuple[Layer, ...] = ()
     encoding: Encoding | None = None
+    link: Matrix | None = None
 
     @property
     def inputs(self) -> int:
@@ -60,13 +65,21 @@ class Network:
 
     def logits(self, features: Matrix, history: Figures | None = None) -> Matrix:
         """Return the logits of a batch of feature rows; ``history`` is rows by targets by features."""
-        logits = _forward(self.layers, features)
+        return self.horizon_logits(features, history)[..., 0]
+
+    def horizon_logits(self, features: Matrix, history: Figures | None = None) -> Matrix:
+        """Return rows by targets by logits: the main one and, with ``link``, the near and the far one."""
+        main = _forward(self.layers, features)
         if not self.own:
-            return logits
+            return main[..., None]
         if history is None:
             raise ValueError("This network reads each code's own history, and none was given.")
+        logits = np.empty((*main.shape, 1 if self.link is None else 3), dtype=np.float32)
         for start in range(0, len(history), _AT_ONCE):
-            logits[start : start + _AT_ONCE] += self._own_logits(history[start : start + _AT_ONCE])
+            logits[start : start + _AT_ONCE] = self._own_logits(history[start : start + _AT_ONCE])
+        logits[..., 0] += main
+        if self.link is not None:
+            logits[..., 1:] += self.link * logits[..., :1]
         return logits
 
     def own_inputs(self, history: Figures) -> Matrix:
@@ -81,23 +94,24 @@ class Network:
     def _own_logits(self, history: Figures) -> Matrix:
         figures = history.astype(np.float32, copy=False)
         if self.encoding is None:
-            return _forward(self.own, figures)[..., 0]
+            return _forward(self.own, figures)
         first, *others = self.own
         codes, machine = self.encoding.split(figures)  # the machine's are the same for all codes: read them once
         of_codes, of_machine = np.split(first.transposed, [codes.shape[-1]])
         hidden = codes @ of_codes
         hidden += machine @ of_machine + first.bias
         np.maximum(hidden, np.float32(0), out=hidden)
-        return _forward(tuple(others), hidden)[..., 0]
+        return _forward(tuple(others), hidden)
 
     def arrays(self) -> dict[str, Matrix]:
         """Return the weights by name, as in a weights file."""
-        return {
+        arrays = {
             f"{path}.{index}.{name}": getattr(layer, name)
             for path, layers in (("layers", self.layers), ("own", self.own))
             for index, layer in enumerate(layers)
             for name in ("weight", "bias")
         }
+        return arrays if self.link is None else arrays | {"link": self.link}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Matrix], encoding: Encoding | None = None) -> "Network":
@@ -107,7 +121,7 @@ class Network:
             depth = sum(key.startswith(f"{name}.") and key.endswith(".weight") for key in arrays)
             return tuple(Layer(arrays[f"{name}.{i}.weight"], arrays[f"{name}.{i}.bias"]) for i in range(depth))
 
-        return cls(path("layers"), path("own"), encoding)
+        return cls(path("layers"), path("own"), encoding, arrays.get("link"))
 
 
 def _forward(layers: tuple[Layer, ...], features: Matrix) -> Matrix:

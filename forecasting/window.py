@@ -21,6 +21,27 @@ class WindowSpec:
         if self.lookback <= timedelta(0) or self.horizon <= timedelta(0):
             raise ValueError("Lookback and horizon must be positive.")
 
+    @property
+    def near(self) -> timedelta:
+        """The shorter horizon that is forecast beside the main one."""
+        return self.horizon / 4
+
+    @property
+    def far(self) -> timedelta:
+        """The longer horizon that is forecast beside the main one."""
+        return self.horizon * 3
+
+    @property
+    def horizon_names(self) -> tuple[str, str, str]:
+        """The three horizons as forecasts name them: 2h, 8h and 24h by default."""
+        near, main, far = (_name(span) for span in (self.near, self.horizon, self.far))
+        return near, main, far
+
+
+def _name(span: timedelta) -> str:
+    hours = span / timedelta(hours=1)
+    return f"{hours:.0f}h" if hours.is_integer() else f"{span / timedelta(minutes=1):g}min"
+
 
 def input_window(series: AlarmSeries, at: datetime, spec: WindowSpec) -> AlarmSeries:
     """Return the alarms in ``[at - lookback, at)``.

@@ -35,6 +35,7 @@ EXAMPLE_FORECAST: Final[dict[str, Any]] = {
             "threshold": 0.5,
             "expected": True,
             "level": "expected",
+            "within": {"2h": 0.4211, "8h": 0.8124, "24h": 0.9302},
         }
     ],
 }
@@ -86,6 +87,12 @@ class LikelyAlarm(WireModel):
         default=None,
         exclude_if=lambda level: level is None,
         description="expected: at least 0.5; elevated: at least 0.1 and twice the base rate; usual: all else.",
+    )
+    within: dict[str, Share] | None = Field(
+        default=None,
+        exclude_if=lambda within: within is None,
+        description="The probability within each of three horizons, the shortest first. It never decreases; the "
+        "middle one is that of ``probability``.",
     )
 
 

@@ -123,12 +123,12 @@ def _content_warnings(settings: Settings, database: Database) -> Iterator[Findin
     large = size_warning(CatalogueStore(database).entries().values())
     if large is not None:
         yield Finding("catalogue", ok=None, message=large)
-    conflict = _window_conflict(settings, database)
+    conflict = model_conflict(settings, database)
     if conflict:
-        yield Finding("windows", ok=None, message=conflict)
+        yield Finding("windows", ok=False, message=conflict)
 
 
-def _window_conflict(settings: Settings, database: Database) -> str | None:
+def model_conflict(settings: Settings, database: Database) -> str | None:
     """Say how the settings differ from the model that serves, if its weights are here to be read."""
     weights = WeightsFolder(settings.data_dir / "weights")
     champion = VersionStore(database, weights).champion()
@@ -249,14 +249,13 @@ _MINUTE = timedelta(minutes=1)
 
 
 def window_conflict(settings: Settings, version: str, spec: WindowSpec) -> str | None:
-    """Say what holds if settings and model differ, and what to do; None if they agree."""
+    """Say how settings and model differ, and what to do; None if they agree."""
     if window_spec(settings) == spec:
         return None
     lookback, horizon = f"{spec.lookback / _MINUTE:g}", f"{spec.horizon / _MINUTE:g}"
     return (
         f"The settings say lookback_minutes {settings.lookback_minutes} and horizon_minutes "
-        f"{settings.horizon_minutes}, but {version} was learned with {lookback} and {horizon}, and those hold: "
-        "forecasts are made with them, and no machine can be learned until the settings agree. Set "
+        f"{settings.horizon_minutes}, but {version} was learned with {lookback} and {horizon}. Set "
         f"ALARMCAST_LOOKBACK_MINUTES={lookback} and ALARMCAST_HORIZON_MINUTES={horizon} again; for other lengths "
         "begin with an empty data folder and load the histories of all machines there."
     )

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from alarmcast import AsyncClient
 from service.app.api import create_app
+from service.app.config_check import model_conflict
 from service.app.configuration import plant_clock
 from service.app.connection_limits import ConnectionLimits
 from service.app.gc_tuning import freeze, limit_heaps, release_free_memory
@@ -22,6 +23,7 @@ from service.app.stores import Stores
 from service.app.warnings import BackupWatch, CertificateExpiry
 from service.auth.build import AuthServices
 from service.broker_access import build as broker_access
+from service.errors import InputRejected
 from service.forecasts import build as forecasts
 from service.forecasts.cache import ForecastMade
 from service.http.health import Health
@@ -183,7 +185,9 @@ class Service:
         self.stores.lock.write_address(address, self.settings.tls_cert)
 
     def run(self, listener: socket.socket) -> None:
-        """Serve until SIGTERM or SIGINT."""
+        """Serve until SIGTERM or SIGINT; refuse lengths of windows that the model was not learned with."""
+        if conflict := model_conflict(self.settings, self.stores.database):
+            raise InputRejected(conflict)
         limit_heaps()
         self.announce(url_of(listener, tls=self.settings.tls_cert is not None))
         # uvicorn raises the signal again once it has stopped; we still have to finish the batch at hand.

@@ -99,11 +99,11 @@ class WeightsFolder:
 
 
 def _tensors(forecaster: Forecaster) -> dict[str, np.ndarray[Any, Any]]:
-    tensors = {
-        "calibration.scale": forecaster.calibration.scale,
-        "calibration.shift": forecaster.calibration.shift,
-        "thresholds": forecaster.thresholds,
-    }
+    tensors = {"thresholds": forecaster.thresholds}
+    main = forecaster.calibration
+    for name, curves in (("calibration", main), ("near", main.near), ("far", main.far)):
+        if curves is not None:
+            tensors |= {f"{name}.scale": curves.scale, f"{name}.shift": curves.shift}
     tensors |= {f"network.{name}": array for name, array in forecaster.network.arrays().items()}
     return {name: np.ascontiguousarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
 
@@ -129,10 +129,19 @@ def _forecaster(tensors: dict[str, np.ndarray[Any, Any]], about: dict[str, Any])
         spec=WindowSpec(timedelta(minutes=about["lookback_minutes"]), timedelta(minutes=about["horizon_minutes"])),
         vocabulary=Vocabulary(tuple(about["inputs"]), tuple(about["targets"])),
         network=Network.from_arrays(arrays, _encoding(about["encoding"], past)),
-        calibration=Calibration(tensors["calibration.scale"], tensors["calibration.shift"]),
+        calibration=_calibration(tensors),
         thresholds=tensors["thresholds"],
         history=past,
     )
+
+
+def _calibration(tensors: dict[str, np.ndarray[Any, Any]]) -> Calibration:
+    others = {
+        name: Calibration(tensors[f"{name}.scale"], tensors[f"{name}.shift"])
+        for name in ("near", "far")
+        if f"{name}.scale" in tensors
+    }
+    return Calibration(tensors["calibration.scale"], tensors["calibration.shift"], **others)
 
 
 def _history(spec: HistorySpec) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Cut a file of windows or of raw alarms into the training data of each machine."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -61,11 +61,12 @@ def from_log(log: Mapping[str, AlarmSeries], cut: SplitConfig) -> ExperimentFlee
         observed = from_us(series.times[0]), from_us(series.times[-1])
         at = covered_moments(observed, spec)
         at = at[_busy(series, at, spec, cut)]
-        whole = windows(series, at, spec, since=observed[0], history=cut.history, tracked=cut.targets)
-        places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), holdout=EXAM)
-        parts[name] = TrainingData(
-            name, whole.take(places.train), whole.take(places.calibration), whole.take(places.holdout)
+        far_known = np.isin(at, covered_moments(observed, replace(spec, horizon=spec.far)))
+        whole = windows(
+            series, at, spec, since=observed[0], history=cut.history, tracked=cut.targets, far_known=far_known
         )
+        places = split(whole.at, spec.horizon, calibration=cut.calibration * (1 - EXAM), holdout=EXAM)
+        parts[name] = TrainingData(name, *places.cut(whole, spec.far))
     return _fleet(parts, cut)
 
 

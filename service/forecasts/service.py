@@ -128,11 +128,12 @@ class ForecastService:
     ) -> list[ForecastResult]:
         model = serving.forecaster
         records = [ObservedSeries(one.series, one.first_at or at) for one in found]
-        rows = model.probabilities(records, at)
+        rows, by_horizon = model.forecast(records, at)
+        horizons = [None] * len(rows) if by_horizon is None else list(by_horizon)
         wording = TargetLabels.build(model, self.catalogue.entries())
         return [
-            self._build(machine, at, serving, one, row, its, wording, hindsight=hindsight)
-            for machine, one, row, its in zip(machines, found, rows, heard, strict=True)
+            self._build(machine, at, serving, one, (row, near_to_far), its, wording, hindsight=hindsight)
+            for machine, one, row, near_to_far, its in zip(machines, found, rows, horizons, heard, strict=True)
         ]
 
     def _build(
@@ -141,7 +142,7 @@ class ForecastService:
         at: datetime,
         serving: LoadedModel,
         found: Evidence,
-        probabilities: Matrix,
+        forecasts: tuple[Matrix, Matrix | None],
         heard: ObservedSpan,
         wording: TargetLabels,
         *,
@@ -150,6 +151,8 @@ class ForecastService:
         spec = serving.forecaster.spec
         covered, status = _coverage_and_status(found, at, spec, heard)
         seen = len(input_window(found.series, at, spec))
+        probabilities, by_horizon = forecasts
+        usual = self.base_rates.get(machine, at, serving.forecaster)
         forecast = Forecast(
             site=machine.id.site,
             machine=machine.id.machine,
@@ -163,7 +166,7 @@ class ForecastService:
             learned=serving.version.has_learned(machine.id),
             hindsight=hindsight,
             status=status,
-            alarms=wording.alarms(probabilities, self.base_rates.get(machine, at, serving.forecaster)),
+            alarms=wording.alarms(probabilities, usual, by_horizon),
         )
         stored = StoredForecast(machine.row_id, at, serving.version.id, status.value, seen, covered, probabilities)
         return ForecastResult(forecast, stored)

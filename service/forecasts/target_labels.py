@@ -1,6 +1,6 @@
 """Probabilities to likely alarms: the catalogue's words, looked up once a pass, and the level."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ class TargetLabels:
 
     columns: NDArray[np.intp]
     words: tuple[_Target, ...]
+    horizons: tuple[str, str, str]
 
     @classmethod
     def build(cls, model: Forecaster, entries: Mapping[int, CatalogueEntry]) -> "TargetLabels":
@@ -40,14 +41,17 @@ class TargetLabels:
         for column in columns:
             entry = entries.get(targets[column]) or unknown_code(targets[column])
             words.append(_Target(targets[column], entry.text, entry.severity))
-        return cls(np.array(columns, dtype=np.intp), tuple(words))
+        return cls(np.array(columns, dtype=np.intp), tuple(words), model.spec.horizon_names)
 
-    def alarms(self, probabilities: Matrix, base_rates: Matrix | None) -> list[LikelyAlarm]:
+    def alarms(
+        self, probabilities: Matrix, base_rates: Matrix | None, by_horizon: Matrix | None = None
+    ) -> list[LikelyAlarm]:
         """Put words to a machine's probabilities, most likely first."""
         said = probabilities[self.columns]
         order = np.argsort(-said, kind="stable").tolist()
         shares = _rounded(said)
         usual = [None] * len(shares) if base_rates is None else _rounded(base_rates[self.columns])
+        within = self._within(by_horizon)
         return [
             LikelyAlarm(
                 code=word.code,
@@ -58,9 +62,16 @@ class TargetLabels:
                 threshold=EXPECTED_FROM,
                 expected=shares[place] >= EXPECTED_FROM,
                 level=forecast_level(shares[place], usual[place]),
+                within=within[place],
             )
             for place, word in ((place, self.words[place]) for place in order)
         ]
+
+    def _within(self, by_horizon: Matrix | None) -> Sequence[dict[str, float] | None]:
+        if by_horizon is None:
+            return [None] * len(self.words)
+        rows = np.round(by_horizon[self.columns].astype(np.float64), _DIGITS).tolist()
+        return [dict(zip(self.horizons, row, strict=True)) for row in rows]
 
 
 def is_target(code: int, entries: Mapping[int, CatalogueEntry]) -> bool:

@@ -228,6 +228,7 @@ class CandidateTrainer:
                 "offered_by_code": dict(zip(map(str, vocabulary.targets), offered, strict=True)),
                 "kl_offered": round(divergence(np.array([offered])), 6) if any(offered) else None,
             },
+            "horizons": _horizon_means(report),
             "forgetting": report.forgetting,
             "verdict": report.decision.as_json(),
         }
@@ -243,6 +244,20 @@ def _summary(report: EvaluationReport, vocabulary: Vocabulary) -> str:
         f"{f'{np.mean(precision):.3f}' if precision else 'unknown'}, Brier skill over the machine's base rate "
         f"{f'{np.mean(skill):+.3f}' if skill else 'unknown'}"
     )
+
+
+def _horizon_means(report: EvaluationReport) -> dict[str, dict[str, float]]:
+    """Return the scores of each horizon as means over machines."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for result in report.results.values():
+        for horizon, scores in result.by_horizon.items():
+            for name, score in scores.items():
+                if score is not None:
+                    values.setdefault(horizon, {}).setdefault(name, []).append(score)
+    return {
+        horizon: {name: round(float(np.mean(scores)), 6) for name, scores in by_name.items()}
+        for horizon, by_name in values.items()
+    }
 
 
 def _left_out(version: Version | None, tasks: Iterable[str], name: str, left_out: int) -> dict[str, int]:

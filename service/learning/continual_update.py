@@ -20,7 +20,7 @@ from service.learning.calibration import ONE_CURVE, SHRINKAGE, fit, thresholds
 from service.learning.dataset import TrainingData
 from service.learning.memory import Memory
 from service.learning.strategies import Strategy
-from service.learning.windows import Samples, WindowSet, concat_samples
+from service.learning.windows import FAR, MAIN, NEAR, Samples, WindowSet, concat_samples
 
 Train = Callable[[Network | None, Samples, Samples | None], Network]
 Curves = Literal["none", "shared", "by-code"]
@@ -118,11 +118,16 @@ class UpdateConfig:
 
 def predict(model: Model, samples: Samples) -> Matrix:
     """Return calibrated probabilities of samples in the model's vocabulary."""
-    return model.calibration.probabilities(_logits(model, samples))
+    return model.calibration.probabilities(_logits(model, samples)[..., 0])
+
+
+def predict_horizons(model: Model, samples: Samples) -> Matrix | None:
+    """Return samples by codes by horizons of probabilities, if the model forecasts three."""
+    return model.calibration.by_horizon(_logits(model, samples))
 
 
 def _logits(model: Model, samples: Samples) -> Matrix:
-    return model.network.logits(samples.inputs, samples.history)
+    return model.network.horizon_logits(samples.inputs, samples.history)
 
 
 def update_model(
@@ -186,11 +191,18 @@ def calibrate(model: Model, checks: Sequence[Samples], *, config: UpdateConfig) 
     labels = [part.labels for part in checks]
     if config.calibration_mode != "none":
         shrinkage = ONE_CURVE if config.calibration_mode == "shared" else SHRINKAGE
-        curves = fit(np.concatenate(logits), np.concatenate(labels), weights=weights, shrinkage=shrinkage)
+        together = np.concatenate(logits)
+        curves = fit(together[..., 0], np.concatenate(labels), weights=weights, shrinkage=shrinkage)
+        within = concat_samples(checks).within
+        if within is not None and model.network.link is not None:
+            came = (within == MAIN) | (within == NEAR)
+            near = fit(together[..., 1], within == NEAR, weights=weights * came, shrinkage=shrinkage)
+            far = fit(together[..., 2], within == FAR, weights=weights * (within <= FAR), shrinkage=shrinkage)
+            curves = replace(curves, near=near, far=far)
         model = replace(model, calibration=curves)
     if not config.thresholds:
         return model
-    predicted = [model.calibration.probabilities(part) for part in logits]
+    predicted = [model.calibration.probabilities(part[..., 0]) for part in logits]
     # Outcomes of few windows are noisy and calibration is not perfect: weigh both by half.
     expected = [(probability + label) / 2 for probability, label in zip(predicted, labels, strict=True)]
     return replace(model, thresholds=thresholds(predicted, expected))

@@ -5,7 +5,7 @@ limited, because a defective or hostile machine can raise any number of them.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,7 +17,7 @@ from forecasting.history import HistorySpec, QueryPoints, code_recency_features,
 from forecasting.series import AlarmSeries, to_us
 from forecasting.window import Span, WindowSpec, merge_spans
 from service.forecasts.target_labels import label_matrix
-from service.learning.windows import WindowSet
+from service.learning.windows import FAR, MAIN, NEAR, UNKNOWN, WindowSet
 
 Moments = NDArray[np.int64]
 
@@ -124,12 +124,14 @@ def windows(
     history: HistorySpec | None = None,
     tracked: Iterable[int] | None = None,
     chosen: NDArray[np.int64] | None = None,
+    far_known: NDArray[np.bool_] | None = None,
 ) -> WindowSet:
     """Return the input and the outcome of the window at each time.
 
     With a ``history`` spec the windows have recency features, of all codes in the log or only of the ``tracked``
     ones; the machine is observed since ``since``. If only some codes are ``chosen`` (ascending), all others are
-    counted together as ``OTHER``, so that the shares of the input do not change.
+    counted together as ``OTHER``, so that the shares of the input do not change. ``far_known`` are the windows
+    whose far horizon was fully observed; without it nothing is said of the near and far horizons.
     """
     lookback, horizon = _us(spec.lookback), _us(spec.horizon)
     all_codes = np.unique(series.codes)
@@ -143,6 +145,11 @@ def windows(
         shared = machine_activity_features(series, past).astype(np.float16)
     counts = counts_between(series, at - lookback, at, codes)
     outcomes = label_matrix(series, at, at + horizon, codes)
+    within = None
+    if far_known is not None:
+        near, far = (label_matrix(series, at, at + _us(span), codes) for span in (spec.near, spec.far))
+        within = np.where(near, NEAR, np.where(outcomes, MAIN, np.where(far, FAR, 0))).astype(np.uint8)
+        within[~far_known[:, None] & ~outcomes] = UNKNOWN
     if len(codes) < len(all_codes):
         others = runs_between(series, at - lookback, at)[:, None] - counts.sum(
             axis=1, keepdims=True, dtype=np.int32
@@ -150,6 +157,7 @@ def windows(
         codes = np.concatenate([[OTHER], codes])  # below every real code, so the order stays ascending
         counts = np.concatenate([others, counts], axis=1)
         outcomes = np.concatenate([np.zeros((len(at), 1), dtype=np.bool_), outcomes], axis=1)
+        within = within if within is None else np.pad(within, ((0, 0), (1, 0)))
     return WindowSet(
         at=at,
         codes=codes,
@@ -158,6 +166,7 @@ def windows(
         tracked=followed if history is not None else codes[:0],
         history=own,
         context=shared,
+        within=within,
     )
 
 
@@ -168,6 +177,16 @@ class Split:
     train: range
     calibration: range
     holdout: range
+
+    def cut(self, whole: WindowSet, far: timedelta) -> tuple[WindowSet, WindowSet, WindowSet]:
+        """Return the three parts; what a far horizon holds of the next part is unknown."""
+        parts = (self.train, self.calibration, self.holdout)
+        starts = [int(whole.at[part.start]) if len(part) else None for part in parts]
+        ends = [starts[1] or starts[2], starts[2], None]
+        train, calibration, holdout = (
+            _forget_far(whole.take(part), end, far) for part, end in zip(parts, ends, strict=True)
+        )
+        return train, calibration, holdout
 
 
 def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, holdout: float) -> Split:
@@ -189,6 +208,13 @@ def split(at: NDArray[np.int64], horizon: timedelta, *, calibration: float, hold
         return range(start, max(start, int(np.searchsorted(at[:stop], at[stop] - reach, side="right"))))
 
     return Split(train=before(0, middle), calibration=before(middle, last), holdout=range(last, count))
+
+
+def _forget_far(part: WindowSet, end: int | None, far: timedelta) -> WindowSet:
+    if part.within is None or end is None:
+        return part
+    reaches = (part.at + _us(far) > end)[:, None] & (part.within < MAIN)
+    return replace(part, within=np.where(reaches, UNKNOWN, part.within).astype(np.uint8))
 
 
 def _us(span: timedelta) -> int:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from forecasting.forecaster import Forecaster as Model
 from forecasting.network import Matrix
 from forecasting.vocabulary import Columns
-from service.learning.continual_update import predict
-from service.learning.metrics import average_precision, brier, brier_skill, f1, macro
+from forecasting.window import WindowSpec
+from service.learning.continual_update import predict, predict_horizons
+from service.learning.metrics import average_precision, brier, brier_skill, f1, macro, reliability
 from service.learning.ocdm import Labels
-from service.learning.windows import Samples, WindowSet
+from service.learning.windows import FAR, MAIN, NEAR, UNKNOWN, Samples, WindowSet
 
 Reals = NDArray[np.float64]
 
@@ -46,7 +47,10 @@ class HoldoutSet:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationResult:
-    """A model's probabilities on a holdout set, columns in the order of its targets, and its scores."""
+    """A model's probabilities on a holdout set, columns in the order of its targets, and its scores.
+
+    ``by_horizon`` has the scores of each of three horizons; a version's report has their means.
+    """
 
     targets: tuple[int, ...]
     probabilities: Matrix
@@ -54,6 +58,7 @@ class EvaluationResult:
     brier_skill: float | None
     macro_f1: float | None
     by_code: list[dict[str, Any]]
+    by_horizon: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
     def for_codes(self, codes: tuple[int, ...]) -> Matrix:
         """Return the probabilities of these codes, which must be among the targets."""
@@ -65,7 +70,8 @@ def evaluate(model: Model, holdout: HoldoutSet) -> EvaluationResult:
     """Return a model's probabilities and scores on a holdout set."""
     targets = model.vocabulary.targets
     samples = Samples.from_windows(holdout.windows, model.vocabulary, history=model.history is not None)
-    probabilities = predict(model, samples)
+    forecasts = predict_horizons(model, samples)
+    probabilities = predict(model, samples) if forecasts is None else forecasts[..., 1]
     support = np.asarray(samples.labels.any(axis=0))
     precision = average_precision(samples.labels, probabilities)
     scores = f1(samples.labels, probabilities >= model.thresholds)
@@ -88,7 +94,27 @@ def evaluate(model: Model, holdout: HoldoutSet) -> EvaluationResult:
             }
             for column, code in enumerate(targets)
         ],
+        by_horizon={} if forecasts is None else _scores_by_horizon(model.spec, forecasts, samples.within),
     )
+
+
+def _scores_by_horizon(
+    spec: WindowSpec, forecasts: Matrix, within: NDArray[np.uint8] | None
+) -> dict[str, dict[str, float | None]]:
+    """Score each horizon on the windows whose far horizon is known."""
+    if within is None:
+        return {}
+    known = ~(within == UNKNOWN).any(axis=1)
+    scores: dict[str, dict[str, float | None]] = {}
+    for place, (name, least) in enumerate(zip(spec.horizon_names, (NEAR, MAIN, FAR), strict=True)):
+        labels, forecast = within[known] >= least, forecasts[known, :, place]
+        precision = average_precision(labels, forecast)
+        scores[name] = {
+            "average_precision": _number(macro(precision, labels.any(axis=0))),
+            "brier": _number(float(np.mean(brier(labels, forecast)))) if known.any() else None,
+            "calibration_error": _number(reliability(labels, forecast).expected_calibration_error),
+        }
+    return scores
 
 
 def _number(value: float) -> float | None:

@@ -90,6 +90,8 @@ def _to_bytes(array: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
 def _compress(windows: WindowSet) -> bytes:
     occurs = windows.counts.any(axis=0) | windows.outcomes.any(axis=0)
     tracked = windows.history.any(axis=(0, 2))
+    if windows.within is not None:
+        occurs |= windows.within.any(axis=0)
     arrays = {
         "at": windows.at,
         "codes": windows.codes[occurs],
@@ -99,6 +101,8 @@ def _compress(windows: WindowSet) -> bytes:
         "history": windows.history[:, tracked],
         "context": windows.context,
     }
+    if windows.within is not None:
+        arrays["within"] = windows.within[:, occurs]
     packed = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     return zlib.compress(packed, _COMPRESSION_LEVEL)
 

@@ -20,7 +20,7 @@ from forecasting.encoding import Bins, Encoding
 from forecasting.history import HistorySpec
 from forecasting.network import Layer, Network
 from service.learning.continual_update import widen
-from service.learning.windows import Samples, concat_samples
+from service.learning.windows import FAR, MAIN, NEAR, Samples, concat_samples
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Module(nn.Module):
         super().__init__()
         self.layers = _linear(layers)
         self.own = _linear(own)
+        if own and own[-1] > 1:
+            self.link = nn.Parameter(torch.zeros(own[-1] - 1))
         self.encoding = encoding
         self._bins = [] if encoding is None else [_tensors(encoding.code_bins), _tensors(encoding.machine_bins)]
         self.drop_inputs = FastDropout(dropout.inputs)
@@ -53,17 +55,23 @@ class Module(nn.Module):
         self.drop_history = FastDropout(dropout.history)
 
     def forward(self, inputs: Tensor, history: Tensor | None = None) -> Tensor:
-        """Return the logits of a batch; ``history`` is rows by targets by figures."""
+        """Return the logits of a batch, as ``Network.horizon_logits`` does.
+
+        The main logit learns nothing from the losses of the two others through their link to it.
+        """
         inputs = self.drop_inputs(inputs)
         for layer in self.layers[:-1]:
             inputs = self.drop_hidden(layer(inputs).relu())
         logits: Tensor = self.layers[-1](inputs)
         if history is None or not self.own:
-            return logits
+            return logits.unsqueeze(-1)
         hidden = self._first_own(history)
         for layer in self.own[1:]:
             hidden = layer(hidden.relu())
-        return logits + hidden.squeeze(-1)
+        main = hidden[..., :1] + logits.unsqueeze(-1)
+        if hidden.shape[-1] == 1:
+            return main
+        return torch.cat([main, hidden[..., 1:] + self.link * main.detach()], dim=-1)
 
     def _first_own(self, history: Tensor) -> Tensor:
         """Return what the first layer of the own path makes of the history."""
@@ -123,6 +131,17 @@ def focal_loss(logits: Tensor, labels: Tensor, *, alpha: float, gamma: float) ->
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Return each label's log loss, whose probabilities need little correction."""
     return functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+
+
+def conditional_loss(logits: Tensor, within: Tensor) -> Tensor:
+    """Return the mean log loss of the near and far logits, each where its condition holds.
+
+    Near: of the codes that came within the main horizon. Far: of those that did not, where it is known.
+    """
+    near = cross_entropy(logits[..., 1], (within == NEAR).float())
+    far = cross_entropy(logits[..., 2], (within == FAR).float())
+    came = (within == MAIN) | (within == NEAR)
+    return (near * came + far * (within <= FAR)).mean()
 
 
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
@@ -186,9 +205,9 @@ class TrainingSpec:
     """How to train; the paper's way by default.
 
     ``own_hidden`` are the widths of the own-history path, used when samples carry history; ``encoded`` says
-    whether it reads the history in bins. Fresh weights go through their windows more often than ``epochs``,
-    until there were ``first_steps``; learned ones do not, because a machine with few windows would bend the
-    whole fleet's model to itself.
+    whether it reads the history in bins, and forecasts three horizons. Fresh weights go through their windows
+    more often than ``epochs``, until there were ``first_steps``; learned ones do not, because a machine with few
+    windows would bend the whole fleet's model to itself.
     """
 
     hidden: tuple[int, ...] = (512, 256, 128)
@@ -248,7 +267,8 @@ def _module(network: Network | None, new: Samples, spec: TrainingSpec) -> Module
     if network is None:
         figures = 0 if new.history is None else new.history.shape[2]
         encoding = Encoding.build(HistorySpec()) if figures and spec.encoded else None
-        own = (encoding.width if encoding else figures, *spec.own_hidden, 1) if figures else ()
+        horizons = 3 if encoding and new.within is not None else 1
+        own = (encoding.width if encoding else figures, *spec.own_hidden, horizons) if figures else ()
         return Module((inputs, *spec.hidden, outputs), own, dropout=spec.dropout, encoding=encoding)
     if bool(network.own) != (new.history is not None):
         raise ValueError("A network that reads own history learns from samples that carry it, and only such.")
@@ -267,13 +287,16 @@ def _fit(
     module.train()
     for epoch in range(1, epochs + 1):
         total = torch.zeros(())
-        for inputs, history, labels, weights in batches.epoch():
-            logits = module(inputs, history)
+        for inputs, history, labels, weights, within in batches.epoch():
+            by_horizon = module(inputs, history)
+            logits = by_horizon[..., 0]
             if spec.loss == "focal":
                 losses = focal_loss(logits, labels, alpha=spec.alpha, gamma=spec.gamma)
             else:
                 losses = cross_entropy(logits, labels)
             loss = (losses if weights is None else losses * weights).mean()
+            if within is not None and by_horizon.shape[-1] > 1:
+                loss = loss + conditional_loss(by_horizon, within)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -290,19 +313,21 @@ class _Batches:
         self._history = None if both.history is None else torch.from_numpy(both.history)
         self._labels = torch.from_numpy(both.labels).float()
         self._weights = None if both.weights is None else torch.from_numpy(both.weights)
+        self._within = None if both.within is None else torch.from_numpy(both.within)
         self._new, self._replayed = len(new), len(both) - len(new)
         self._batch, self._replay_batch = spec.batch, spec.replay_batch if self._replayed else 0
         self.rounds = -(-self._new // self._batch)
 
-    def epoch(self) -> Iterator[tuple[Tensor, Tensor | None, Tensor, Tensor | None]]:
-        """Yield inputs, history, labels and weights of batches in which every new sample comes once."""
+    def epoch(self) -> Iterator[tuple[Tensor, Tensor | None, Tensor, Tensor | None, Tensor | None]]:
+        """Yield inputs, history, labels, weights and horizons of batches in which every new sample comes once."""
         order = torch.randperm(self._new)
         drawn = self._new + torch.randint(max(self._replayed, 1), (self.rounds, self._replay_batch))
         for place, new in enumerate(torch.split(order, self._batch)):
             rows = torch.cat([new, drawn[place]])
             history = None if self._history is None else self._history[rows].float()
             weights = None if self._weights is None else self._weights[rows]
-            yield self._inputs[rows], history, self._labels[rows], weights
+            within = None if self._within is None else self._within[rows]
+            yield self._inputs[rows], history, self._labels[rows], weights, within
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Build the training data of a machine from its stored events."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import pairwise
@@ -73,7 +73,7 @@ class DatasetBuilder:
 
     def training_windows(self, machine: Machine, now: datetime) -> int:
         """Return the number of training windows; reads the observed spans only, not the events."""
-        return len(self._split(self._moments(machine, self._observed(machine, now))).train)
+        return len(self._split(self._moments(machine, self._observed(machine, now), self.spec)).train)
 
     def build(
         self, machine: Machine, now: datetime, history: HistorySpec, *, listed: Collection[int]
@@ -86,19 +86,19 @@ class DatasetBuilder:
         start = observed[0] if observed else now
         series = self.events.series(machine, start, now)
         chosen = choose_codes(series, listed, self.policy.codes)
+        at = self._moments(machine, observed, self.spec)
+        far = replace(self.spec, horizon=self.spec.far)
         whole = windows(
             series,
-            self._moments(machine, observed),
+            at,
             self.spec,
             since=start,
             history=history,
             tracked=chosen.codes.tolist(),
             chosen=chosen.codes,
+            far_known=np.isin(at, self._moments(machine, observed, far)),
         )
-        parts = self._split(whole.at)
-        train, calibration, holdout = (
-            whole.take(part) for part in (parts.train, parts.calibration, parts.holdout)
-        )
+        train, calibration, holdout = self._split(whole.at).cut(whole, self.spec.far)
         return TrainingData(
             machine=str(machine.id),
             train=train,
@@ -113,10 +113,10 @@ class DatasetBuilder:
         holdout = self.policy.holdout
         return split(at, self.spec.horizon, calibration=self.policy.calibration * (1 - holdout), holdout=holdout)
 
-    def _moments(self, machine: Machine, observed: Span | None) -> NDArray[np.int64]:
+    def _moments(self, machine: Machine, observed: Span | None, spec: WindowSpec) -> NDArray[np.int64]:
         if observed is None:
             return np.zeros(0, dtype=np.int64)
-        return covered_moments(observed, self.spec, unobserved=self._unobserved(machine, observed))
+        return covered_moments(observed, spec, unobserved=self._unobserved(machine, observed))
 
     def _observed(self, machine: Machine, now: datetime) -> Span | None:
         """Return the whole time in which the machine was observed, as far back as events are kept."""

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from forecasting.history import append_machine_features
 from forecasting.vocabulary import Columns, Vocabulary
 
+FAR, MAIN, NEAR = 1, 2, 3  # the horizon in which a code came first
+UNKNOWN = 255
+
 Codes = NDArray[np.int64]
 Kind = TypeVar("Kind", bound=np.generic)
 
@@ -21,6 +24,9 @@ class WindowSet:
     ``codes`` (ascending) name the columns of ``counts``, the evidence with repeats collapsed, and of
     ``outcomes``, what the horizon held. ``tracked`` (ascending) name the codes with own-history figures;
     a code that is in neither was never seen. Without an event log there is no history and no ``tracked``.
+    ``within`` says in which horizon a code came first: ``NEAR``, ``MAIN`` or ``FAR``, or 0 for in none of them, or
+    ``UNKNOWN`` where the far horizon may not be looked at.
+
     Windows of an event log have figures in half precision, which is enough: a large memory must fit.
     """
 
@@ -31,9 +37,12 @@ class WindowSet:
     tracked: Codes
     history: NDArray[np.floating]
     context: NDArray[np.floating]
+    within: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         rows, columns = len(self.at), len(self.codes)
+        if self.within is not None and self.within.shape != (rows, columns):
+            raise ValueError("The horizons of outcomes need a row for each window and a column for each code.")
         if self.counts.shape != (rows, columns) or self.outcomes.shape != (rows, columns):
             raise ValueError("Counts and outcomes need a row for each window and a column for each code.")
         if self.history.shape[:2] != (rows, len(self.tracked)) or len(self.context) != rows:
@@ -52,6 +61,7 @@ class WindowSet:
             outcomes=self.outcomes[rows],
             history=self.history[rows],
             context=self.context[rows],
+            within=None if self.within is None else self.within[rows],
         )
 
     def inputs(self, columns: Columns) -> NDArray[np.float32]:
@@ -62,6 +72,10 @@ class WindowSet:
     def labels(self, columns: Columns) -> NDArray[np.bool_]:
         """Return which target codes the horizon held: the multi-hot label of each window."""
         return _align(self.outcomes, self.codes, columns)
+
+    def horizons(self, columns: Columns) -> NDArray[np.uint8] | None:
+        """Return in which horizon each target code came first, where that is known."""
+        return None if self.within is None else _align(self.within, self.codes, columns)
 
     def code_recency(self, columns: Columns) -> NDArray[np.floating]:
         """Return windows by codes by figures: each target code's own, followed by the machine's."""
@@ -75,6 +89,7 @@ def concat_windows(parts: Sequence[WindowSet]) -> WindowSet:
     codes = np.unique(np.concatenate([part.codes for part in parts]))
     tracked = np.unique(np.concatenate([part.tracked for part in parts]))
     columns, followed = Columns(tuple(codes.tolist())), Columns(tuple(tracked.tolist()))
+    known = [within for part in parts if (within := part.horizons(columns)) is not None]
     return WindowSet(
         at=np.concatenate([part.at for part in parts]),
         codes=codes,
@@ -83,6 +98,7 @@ def concat_windows(parts: Sequence[WindowSet]) -> WindowSet:
         tracked=tracked,
         history=np.concatenate([_align(part.history, part.tracked, followed) for part in parts]),
         context=np.concatenate([part.context for part in parts]),
+        within=np.concatenate(known) if len(known) == len(parts) else None,
     )
 
 
@@ -99,16 +115,18 @@ def _align(table: NDArray[Kind], codes: Codes, columns: Columns) -> NDArray[Kind
 class Samples:
     """The paper's x and y, row by row; ``history`` is rows by targets by figures, for models that read it.
 
-    ``weights`` say how much each label of each row counts in training; without them, all the same.
+    ``weights`` say how much each label of each row counts in training; without them, all the same. ``within`` is
+    that of windows.
     """
 
     inputs: NDArray[np.float32]
     labels: NDArray[np.bool_]
     history: NDArray[np.floating] | None = None
     weights: NDArray[np.float32] | None = None
+    within: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
-        parts = (self.labels, self.history, self.weights)
+        parts = (self.labels, self.history, self.weights, self.within)
         if any(part is not None and len(part) != len(self.inputs) for part in parts):
             raise ValueError("Inputs, labels, history and weights need the same number of rows.")
 
@@ -122,6 +140,7 @@ class Samples:
             inputs=windows.inputs(vocabulary.input_columns),
             labels=windows.labels(targets),
             history=windows.code_recency(targets) if history else None,
+            within=windows.horizons(targets) if history else None,
         )
 
     def __len__(self) -> int:
@@ -133,12 +152,14 @@ def concat_samples(parts: Sequence[Samples]) -> Samples:
     histories = [part.history for part in parts if part.history is not None]
     if len(histories) not in (0, len(parts)):
         raise ValueError("Samples with and without own history cannot be stacked.")
+    within = [part.within for part in parts if part.within is not None]
     weighted = any(part.weights is not None for part in parts)
     return Samples(
         np.concatenate([part.inputs for part in parts]),
         np.concatenate([part.labels for part in parts]),
         np.concatenate(histories) if histories else None,
         np.concatenate([_weights(part) for part in parts]) if weighted else None,
+        np.concatenate(within) if len(within) == len(parts) else None,
     )
 
 

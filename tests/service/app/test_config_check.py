@@ -15,6 +15,7 @@ from service.app.stores import open_stores
 from service.database import schema
 from service.database.backup import RESTORE_MARKER
 from service.database.engine import Database
+from service.errors import InputRejected
 from service.machines.catalogue import CatalogueEntry
 from tests.conftest import Mosquitto, free_port
 from tests.service.conftest import NOW, small_model
@@ -73,18 +74,20 @@ def test_a_catalogue_with_too_many_targets_for_a_message_is_told(tmp_path: Path)
     assert (found.ok, "mark fewer codes" in found.message) == (None, True)
 
 
-def test_windows_of_other_lengths_than_the_models_are_named_with_what_holds(tmp_path: Path) -> None:
+def test_windows_of_other_lengths_than_the_models_are_refused(tmp_path: Path) -> None:
     with open_stores(configuration(data_dir=tmp_path / "data").settings) as stores:
         assert "windows" not in findings(tmp_path, horizon_minutes=60)
         stores.versions.add_and_promote(small_model(), report={"summary": "small"}, at=NOW)
         service = Service(configuration(data_dir=tmp_path / "data", horizon_minutes=60).settings, stores)
         warning = service.health().warnings["windows"]
+        with socket.socket() as listener, pytest.raises(InputRejected, match="was learned with 1720 and 480"):
+            service.run(listener)
     assert "windows" not in findings(tmp_path)
     for field in ("horizon_minutes", "lookback_minutes"):
-        assert findings(tmp_path, **{field: 60})["windows"].ok is None
+        assert findings(tmp_path, **{field: 60})["windows"].ok is False
     found = findings(tmp_path, horizon_minutes=60)["windows"]
     assert found.message == warning
-    assert "horizon_minutes 60, but v1 was learned with 1720 and 480, and those hold" in found.message
+    assert "horizon_minutes 60, but v1 was learned with 1720 and 480" in found.message
     assert "Set ALARMCAST_LOOKBACK_MINUTES=1720 and ALARMCAST_HORIZON_MINUTES=480 again" in found.message
 
 

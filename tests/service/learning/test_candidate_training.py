@@ -151,6 +151,10 @@ def test_two_machines_are_learned_one_on_top_of_the_other_and_served_as_they_wer
     examined = dict(zip(answers.targets, answers.probabilities[place].tolist(), strict=True))
     for alarm in made.alarms:
         assert alarm.probability == pytest.approx(said[alarm.code], abs=1e-4)
+        assert alarm.within
+        assert list(alarm.within) == ["2h", "8h", "24h"]
+        assert alarm.within["2h"] <= alarm.within["8h"] <= alarm.within["24h"]
+        assert alarm.within["8h"] == pytest.approx(alarm.probability, abs=1e-4)
         assert alarm.probability == pytest.approx(examined[alarm.code], abs=2e-3), "exams have half precision"
     now = service.forecasts.service.forecast_now(stores.machines.all(), NOW)
     assert [one.forecast.learned for one in now] == [True, True, False], "the third is served by the fleet's model"

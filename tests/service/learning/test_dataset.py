@@ -14,7 +14,8 @@ from forecasting.ragged import FleetSeries
 from forecasting.series import AlarmSeries, from_us, to_us
 from forecasting.vocabulary import Columns
 from forecasting.window import WindowSpec, coverage, grid, input_window, label_window
-from service.learning.dataset import OTHER, covered_moments, split, windows
+from service.learning.dataset import OTHER, Split, covered_moments, split, windows
+from service.learning.windows import FAR, MAIN, NEAR, UNKNOWN
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SPEC = WindowSpec(lookback=timedelta(hours=6), horizon=timedelta(hours=2))
@@ -166,3 +167,21 @@ def test_moments_survive_the_way_through_the_windows() -> None:
     at = hours(6, 7)
     cut = windows(AlarmSeries.from_alarms([]), at, SPEC, since=START)
     assert np.array_equal(cut.at, at)
+
+
+def test_the_first_horizon_with_a_code_is_known_where_it_was_observed_and_not_across_parts() -> None:
+    series = AlarmSeries.from_alarms([(START + timedelta(hours=hour), 7) for hour in (40, 200)] + [(START, 1)])
+    at = hours(15, 20, 33, 39, 41, 60, 190)
+    spec = WindowSpec()
+    cut = windows(series, at, spec, since=START, far_known=np.array([True] * 6 + [False]))
+    columns = Columns((7,))
+    known = cut.horizons(columns)
+    assert known is not None
+    assert known[:, 0].tolist() == [0, FAR, MAIN, NEAR, 0, 0, UNKNOWN]
+    parts = Split(range(2), range(2, 5), range(5, 7)).cut(cut, spec.far)
+    found = [part.horizons(columns) for part in parts]
+    assert [one[:, 0].tolist() for one in found if one is not None] == [
+        [UNKNOWN, UNKNOWN],  # within 24 hours the next part begins
+        [MAIN, NEAR, UNKNOWN],
+        [0, UNKNOWN],
+    ]

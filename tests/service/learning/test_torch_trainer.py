@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forecasting.history import HistorySpec
 from forecasting.network import Network
 from service.learning.continual_update import widen
 from service.learning.torch_trainer import (
@@ -21,7 +22,7 @@ from service.learning.torch_trainer import (
     to_network,
     train,
 )
-from service.learning.windows import Samples
+from service.learning.windows import FAR, MAIN, NEAR, UNKNOWN, Samples
 
 SMALL = TrainingSpec(
     hidden=(32, 16),
@@ -63,7 +64,38 @@ def test_numpy_serves_what_torch_learned(history: bool) -> None:  # noqa: FBT001
     with torch.inference_mode():
         figures = None if exam.history is None else torch.from_numpy(exam.history)
         expected = module(torch.from_numpy(exam.inputs), figures).numpy()
-    assert np.allclose(network.logits(exam.inputs, exam.history), expected, atol=1e-5)
+    assert np.allclose(network.horizon_logits(exam.inputs, exam.history), expected, atol=1e-5)
+    assert same(to_network(module), network)
+
+
+def horizon_samples(seed: int, count: int = 600) -> Samples:
+    """Codes that come, if their first figure is high within the near horizon, else later, by the second figure."""
+    rng, spec = np.random.default_rng(seed), HistorySpec()
+    figures = rng.random((count, 2, spec.width + spec.machine_width)).astype(np.float16)
+    figures[:, 1, spec.width :] = figures[:, 0, spec.width :]
+    inputs = rng.normal(size=(count, 3)).astype(np.float32)
+    labels = inputs[:, :2] > 0
+    soon, far = figures[..., 0] > 0.5, figures[..., 1] > 0.5
+    within = np.where(labels, np.where(soon, NEAR, MAIN), np.where(far, FAR, 0)).astype(np.uint8)
+    within[: count // 10][~labels[: count // 10]] = UNKNOWN
+    return Samples(inputs, labels, figures, within=within)
+
+
+def test_near_and_far_horizons_are_learned_beside_the_main_one_and_served_alike() -> None:
+    spec = replace(SMALL, encoded=True, epochs=25)
+    network = train(None, horizon_samples(0), spec=spec, rng=np.random.default_rng(0))
+    exam = horizon_samples(1)
+    logits = network.horizon_logits(exam.inputs, exam.history)
+    assert exam.within is not None
+    assert exam.history is not None
+    came, late = exam.labels, (exam.within == FAR) | (exam.within == 0)
+    assert np.mean((logits[..., 0] > 0) == exam.labels) > 0.9
+    assert np.mean((logits[..., 1] > 0)[came] == (exam.within == NEAR)[came]) > 0.75, "chance is a half"
+    assert np.mean((logits[..., 2] > 0)[late] == (exam.within == FAR)[late]) > 0.75, "chance is a half"
+    module = to_module(network, dropout=Dropout()).eval()
+    with torch.inference_mode():
+        expected = module(torch.from_numpy(exam.inputs), torch.from_numpy(exam.history).float()).numpy()
+    assert np.allclose(logits, expected, atol=1e-4)
     assert same(to_network(module), network)
 
 
