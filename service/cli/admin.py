@@ -56,10 +56,20 @@ for group in (catalogue_app, history_app):
 
 @catalogue_app.command("load")
 def catalogue_load(file: File, data_dir: DataDir = None) -> None:
-    """Add a CSV with the columns code, text, severity (low, medium, high) and target (yes, no)."""
+    """Add a CSV with the columns code, text, severity (low, medium, high) and target (yes, no).
+
+    Optional columns: cause, consequence, action, link. Without a column what is known is kept.
+    """
     codes = read(file)
     with api(load_settings(data_dir=data_dir)) as client:
         merged = client.catalogue.add(codes)
     typer.echo(f"{merged.entries} codes read, {merged.new} of them new.")
     if merged.warning:
         typer.echo(f"Note: {merged.warning}", err=True)
+
+
+@catalogue_app.command("export")
+def catalogue_export(data_dir: DataDir = None) -> None:
+    """Print the catalogue as CSV, which load accepts."""
+    with api(load_settings(data_dir=data_dir)) as client:
+        typer.echo(b"".join(client.catalogue.export()), nl=False)

@@ -94,6 +94,8 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /v1/shelves": _viewer(RouteScope.FILTERED),
     "GET /v1/maintenance": _viewer(RouteScope.FILTERED),
     "GET /v1/catalogue": _viewer(RouteScope.NO_SITE),
+    "GET /v1/catalogue.csv": _viewer(RouteScope.NO_SITE),
+    "GET /v1/catalogue/{code}": _viewer(RouteScope.NO_SITE),
     # Reading models
     "GET /v1/jobs": _viewer(RouteScope.FILTERED),
     "GET /v1/jobs/{job}": _viewer(RouteScope.FILTERED),
@@ -123,6 +125,7 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     f"POST {_MACHINE}/credentials/rotate": _admin(RouteScope.SITE),
     f"POST {_MACHINE}/credentials/revoke": _admin(RouteScope.SITE),
     "POST /v1/catalogue": _admin(RouteScope.FLEET),
+    "PUT /v1/catalogue/{code}": _admin(RouteScope.FLEET),
     "POST /v1/models/rollback": _admin(RouteScope.FLEET),
     "POST /v1/models/{version}/promote": _admin(RouteScope.FLEET),
     # A URL may contain a token, and a test makes the service call it.

@@ -25,6 +25,7 @@ SITES = ("padova", "lyon")
 NAMES = {
     "machine": "filler-1",
     "number": "1",
+    "code": "139",
     "job": "1",
     "version": "v1",
     "name": "maria",

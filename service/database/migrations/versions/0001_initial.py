@@ -117,6 +117,7 @@ def _create_machines() -> None:
     op.create_table(
         "catalogue",
         *_columns("code integer!, text text, severity text, target boolean"),
+        *_columns("cause text?, consequence text?, action text?, link text?"),
         sa.CheckConstraint(_SEVERITIES, name="severity"),
     )
     op.create_table(
