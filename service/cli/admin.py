@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from service.app.configuration import client_key, load_settings
-from service.cli import backup, broker, copy_database, enrol, machine, model, policy, suppression, tls, webhook
+from service.cli import answers, backup, broker, copy_database, enrol, machine, model, policy, suppression, tls, webhook
 from service.cli import users as people
 from service.cli.arguments import DataDir, File, read
 from service.cli.client import api, set_options
@@ -38,6 +38,8 @@ app.add_typer(webhook.app, name="webhook")
 app.add_typer(policy.app, name="policy")
 app.command("shelve")(suppression.shelve)
 app.command("maintenance")(suppression.maintenance)
+app.command("answer")(answers.answer)
+app.command("answers")(answers.answers)
 app.add_typer(people.users, name="user")
 app.add_typer(people.keys, name="key")
 app.command("backup")(backup.backup_command)

@@ -91,6 +91,8 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /v1/alarms.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/notifications": _viewer(RouteScope.FILTERED),
     "GET /v1/notification-policies": _viewer(RouteScope.FILTERED),
+    "GET /v1/answers": _viewer(RouteScope.FILTERED),
+    "GET /v1/answers.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/shelves": _viewer(RouteScope.FILTERED),
     "GET /v1/maintenance": _viewer(RouteScope.FILTERED),
     "GET /v1/catalogue": _viewer(RouteScope.NO_SITE),
@@ -104,6 +106,8 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /v1/models/{version}": _viewer(RouteScope.FILTERED),
     "GET /v1/memory": _viewer(RouteScope.FILTERED),
     # Operating
+    "POST /v1/notifications/{number}/answer": _operator(RouteScope.FILTERED),
+    f"POST {_MACHINE}/answers": _operator(RouteScope.SITE),
     f"POST {_MACHINE}/acknowledgements": _operator(RouteScope.SITE),
     f"POST {_MACHINE}/shelves": _operator(RouteScope.SITE),
     f"DELETE {_MACHINE}/shelves/{{number}}": _operator(RouteScope.SITE),

@@ -16,6 +16,7 @@ from service.machines.catalogue import CatalogueChange, CatalogueEntry
 from wire.rest.catalogue import AlarmResponse
 
 CHANGE, EDIT = "add to catalogue", "edit catalogue"  # in the audit log
+RESPONSE = tuple(AlarmResponse.model_fields)  # columns
 _REMEMBER = 1.0  # seconds: how soon a change by another process is seen
 
 
@@ -86,7 +87,7 @@ def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> Cat
 
 def response_of(row: Row[Any]) -> AlarmResponse:
     """Return the alarm response in a row that holds the columns of the catalogue."""
-    return AlarmResponse.model_construct(**{name: row._mapping[name] for name in AlarmResponse.model_fields})  # noqa: SLF001
+    return AlarmResponse.model_construct(**{name: getattr(row, name) for name in RESPONSE})
 
 
 def _entries(connection: Connection) -> dict[int, CatalogueEntry]:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
+from service.answers.store import AnswerStore
 from service.auth.audit_store import AuditStore
 from service.http.pagination import Limit, LongCursorQuery, Number, paginate
 from service.http.problems import responses
@@ -15,6 +16,7 @@ from service.notifications.suppression_store import AcknowledgementStore
 from service.notifications.webhook import Webhook, WebhookDelivery, status_text
 from service.notifications.webhook_service import WebhookService, payload
 from wire.identity import ID_PATTERN
+from wire.rest.answers import AnswerView
 from wire.rest.notifications import AcknowledgementSummary, DeliveryView, NotificationPage, NotificationView
 from wire.rest.texts import PrintableText
 from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookCreate, WebhookList, WebhookSwitch, WebhookView
@@ -25,6 +27,7 @@ def router(
     notifications: NotificationStore,
     acknowledgements: AcknowledgementStore,
     deliveries: DeliveryStore,
+    answers: AnswerStore,
     webhooks: WebhookService,
     audit: AuditStore,
     public_url: str,
@@ -48,6 +51,7 @@ def router(
         page, following = paginate(rows, limit, lambda notification: notification.id)
         ids = [notification.id for notification in page]
         first_acks, sent = acknowledgements.for_notifications(ids), deliveries.for_notifications(ids)
+        answered = answers.for_notifications(ids)
         views = []
         for notification in page:
             ack = first_acks.get(notification.id)
@@ -60,6 +64,7 @@ def router(
                     closed_at=notification.closed_at,
                     ended=notification.ended,
                     acknowledged=summary,
+                    answer=answered.get(notification.id),
                     deliveries=[_delivery(delivery) for delivery in sent.get(notification.id, [])],
                 )
             )
