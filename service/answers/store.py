@@ -1,6 +1,6 @@
 """SQL of answers."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,12 +8,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select
 
 from service.auth.audit_store import record
-from service.database.engine import Database
 from service.database.tables import answers, catalogue, machines, notifications
 from service.errors import NotFound
-from service.http.principal import Sites, current_sites
 from service.machines.catalogue import unknown_code
 from service.machines.models import Machine
+from service.machines.site_scoped_store import SiteScopedStore
 from service.machines.store import absent
 from wire.enums import Answer
 from wire.rest.answers import AnswerCounts, AnswerCreate, AnswerView
@@ -41,18 +40,15 @@ class AnswerQuery:
 
 
 @dataclass(frozen=True)
-class AnswerStore:
-    """Answers of the sites that ``sites()`` returns: those of the current request."""
-
-    database: Database
-    sites: Callable[[], Sites] = current_sites
+class AnswerStore(SiteScopedStore):
+    """Answers of operators."""
 
     def answer_notification(self, number: int, given: AnswerCreate, *, who: str, at: datetime) -> AnswerView:
         """Store the answer to a notification in place of an earlier one."""
         query = (
             select(notifications.c.id, notifications.c.machine_id, notifications.c.code)
             .join(machines)
-            .where(notifications.c.id == number, *self._in_sites())
+            .where(notifications.c.id == number, *self.in_sites(machines.c.site))
             .with_for_update(of=notifications)
         )
         with self.database.write() as connection:
@@ -74,7 +70,11 @@ class AnswerStore:
         with self.database.write() as connection:
             absent(connection, [machine.row_id])
             opened = connection.execute(
-                select(notifications.c.id).where(*of_alarm, notifications.c.closed_us.is_(None)).with_for_update()
+                select(notifications.c.id)
+                .where(*of_alarm, notifications.c.closed_us.is_(None))
+                .order_by(notifications.c.webhook_id)  # 0 is the policy of the site
+                .limit(1)
+                .with_for_update()
             ).scalar()
             replaced = answers.c.notification_id == opened
             if opened is None:
@@ -103,7 +103,9 @@ class AnswerStore:
 
     def for_notifications(self, ids: Iterable[int]) -> dict[int, AnswerView]:
         """Return the answer of each of these notifications that has one."""
-        found = self._read(_ANSWERS.where(answers.c.notification_id.in_(list(ids)), *self._in_sites()))
+        found = self._read(
+            _ANSWERS.where(answers.c.notification_id.in_(list(ids)), *self.in_sites(machines.c.site))
+        )
         return {answer.notification: answer for answer in found if answer.notification is not None}
 
     def counts(self, query: AnswerQuery) -> list[AnswerCounts]:
@@ -131,11 +133,10 @@ class AnswerStore:
             (query.since and to_us(query.since), answers.c.at_us.__ge__),
             (query.until and to_us(query.until), answers.c.at_us.__lt__),
         )
-        return [*self._in_sites(), *(compare(value) for value, compare in wanted if value is not None)]
-
-    def _in_sites(self) -> list[ColumnElement[bool]]:
-        sites = self.sites()
-        return [] if sites is None else [machines.c.site.in_(sites)]
+        return [
+            *self.in_sites(machines.c.site),
+            *(compare(value) for value, compare in wanted if value is not None),
+        ]
 
     def _read(self, statement: Select[Any]) -> list[AnswerView]:
         with self.database.read() as connection:

@@ -22,6 +22,7 @@ from service.forecasts import stream_api as stream
 from service.forecasts.fleet import FleetDependencies, FleetService
 from service.http import problems
 from service.http.permissions import document_rules
+from service.http.principal import current_sites
 from service.http.query_check import known_parameters
 from service.ingest import quarantine_api as quarantine
 from service.ingest.build import time_policy
@@ -88,7 +89,7 @@ def _feature_routers(service: "Service") -> list[APIRouter]:
     stores, catalogue = service.stores, service.stores.catalogue
     machines = SiteFilteredMachines(stores.machines)
     silence = SiteFilteredSilence(service.machines.silence, service.clock.now)
-    made, answers = service.forecasts, AnswerStore(stores.database)
+    made, answers = service.forecasts, AnswerStore(stores.database, current_sites)
     horizon = timedelta(minutes=service.settings.horizon_minutes)
     return [
         credentials.router(service.broker_access.credentials),

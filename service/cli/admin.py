@@ -5,7 +5,19 @@ from typing import Annotated
 import typer
 
 from service.app.configuration import client_key, load_settings
-from service.cli import answers, backup, broker, copy_database, enrol, machine, model, policy, suppression, tls, webhook
+from service.cli import (
+    answers,
+    backup,
+    broker,
+    copy_database,
+    enrol,
+    machine,
+    model,
+    policy,
+    suppression,
+    tls,
+    webhook,
+)
 from service.cli import users as people
 from service.cli.arguments import DataDir, File, read
 from service.cli.client import api, set_options

@@ -16,7 +16,6 @@ from service.notifications.suppression_store import AcknowledgementStore
 from service.notifications.webhook import Webhook, WebhookDelivery, status_text
 from service.notifications.webhook_service import WebhookService, payload
 from wire.identity import ID_PATTERN
-from wire.rest.answers import AnswerView
 from wire.rest.notifications import AcknowledgementSummary, DeliveryView, NotificationPage, NotificationView
 from wire.rest.texts import PrintableText
 from wire.rest.webhooks import NewWebhook, WebhookAnswer, WebhookCreate, WebhookList, WebhookSwitch, WebhookView

@@ -68,7 +68,7 @@ class Notifications:
                 notifications=NotificationStore(database, current_sites),
                 acknowledgements=self.service.acknowledgements,
                 deliveries=self.deliveries,
-                answers=AnswerStore(database),
+                answers=AnswerStore(database, current_sites),
                 webhooks=webhooks,
                 audit=audit,
                 public_url=self.public_url,

@@ -13,8 +13,8 @@ from service.database.dialect import insert_rows
 from service.database.engine import Database
 from service.database.tables import acknowledgements, catalogue, deliveries, machines, notifications, webhooks
 from service.errors import NotFound
-from service.http.principal import Sites, require_site
 from service.machines.catalogue_store import RESPONSE, response_of
+from service.machines.site_scoped_store import SiteScopedStore
 from service.machines.store import absent
 from service.notifications.models import Notification, NotificationChanges, NotificationQuery
 from service.notifications.webhook import DeliveryBacklog, DeliveryJob, DeliveryResult, Webhook, WebhookDelivery
@@ -39,38 +39,6 @@ _ABANDON_REASONS = {
     NotificationEnd.MAINTENANCE: "A maintenance window started before this could be delivered.",
     NotificationEnd.WITHDRAWN: "The alarm was no longer forecast before this could be delivered.",
 }
-
-
-def all_sites() -> Sites:
-    """Return None: every site is visible."""
-    return None
-
-
-@dataclass(frozen=True)
-class SiteScopedStore:
-    """A store that reads and changes only rows of the sites that ``sites()`` returns.
-
-    Background work sees every site. For requests, ``sites`` is ``current_sites``, so that no route can forget
-    the filter.
-    """
-
-    database: Database
-    sites: Callable[[], Sites] = all_sites
-
-    def can_see(self, site: str | None) -> bool:
-        """Return whether a site, or with None every site, is visible."""
-        sites = self.sites()
-        return sites is None or site in sites
-
-    def require(self, site: str | None) -> None:
-        """Raise :class:`Forbidden` unless a site, or with None every site, is visible."""
-        if not self.can_see(site):
-            require_site(site)
-
-    def in_sites(self, column: ColumnElement[str]) -> list[ColumnElement[bool]]:
-        """Return the condition that restricts a query to the visible sites."""
-        sites = self.sites()
-        return [] if sites is None else [column.in_(sites)]
 
 
 @dataclass(frozen=True)

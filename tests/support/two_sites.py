@@ -84,7 +84,7 @@ def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
     NotificationStore(database).write(NotificationChanges(opened=[(machine.row_id, news)]), at=NOW, wall=NOW)
     given = AnswerCreate(answer=Answer.HANDLED, note=f"done at {site}")
     valid = 8 * HOUR
-    AnswerStore(database, lambda: None).answer_alarm(machine, 139, given, who="anna", at=NOW, valid=valid)
+    AnswerStore(database).answer_alarm(machine, 139, given, who="anna", at=NOW, valid=valid)
     AcknowledgementStore(database).add(machine, 139, at=NOW, who=f"somebody at {site}", note=None)
     ShelvingStore(database).add(machine, 26, at=NOW, until=NOW + HOUR, who=f"somebody at {site}", reason="noisy")
     window = MaintenanceWindow(0, site, None, NOW, NOW + HOUR, f"somebody at {site}", "oil")

@@ -39,7 +39,7 @@ def answer_alarm(
 
 
 def test_an_answer_replaces_the_one_to_the_same_notification(database: Database) -> None:
-    store, machine = AnswerStore(database, lambda: None), machine_at(database, "padova")
+    store, machine = AnswerStore(database), machine_at(database, "padova")
     number = notify(database, machine)
     store.answer_notification(number, AnswerCreate(answer=Answer.WRONG), who="anna", at=NOW)
     changed = answer_alarm(store, machine, Answer.HANDLED, after=HOUR)
@@ -49,7 +49,7 @@ def test_an_answer_replaces_the_one_to_the_same_notification(database: Database)
 
 
 def test_an_expected_alarm_has_one_answer_per_horizon(sqlite_database: Database) -> None:
-    store, machine = AnswerStore(sqlite_database, lambda: None), machine_at(sqlite_database, "padova")
+    store, machine = AnswerStore(sqlite_database), machine_at(sqlite_database, "padova")
     answer_alarm(store, machine, Answer.WRONG)
     first = answer_alarm(store, machine, Answer.USEFUL, after=7 * HOUR)
     second = answer_alarm(store, machine, Answer.USEFUL, after=15 * HOUR)
@@ -63,7 +63,7 @@ def test_an_expected_alarm_has_one_answer_per_horizon(sqlite_database: Database)
 
 
 def test_answers_of_other_sites_neither_exist_nor_can_be_given(sqlite_database: Database) -> None:
-    everywhere = AnswerStore(sqlite_database, lambda: None)
+    everywhere = AnswerStore(sqlite_database)
     store = AnswerStore(sqlite_database, lambda: frozenset({"padova"}))
     other, own = machine_at(sqlite_database, "lyon"), machine_at(sqlite_database, "padova")
     number = notify(sqlite_database, other)
@@ -78,7 +78,7 @@ def test_answers_of_other_sites_neither_exist_nor_can_be_given(sqlite_database: 
 
 
 def test_of_answers_at_the_same_moment_one_stays(database: Database) -> None:
-    store, machine = AnswerStore(database, lambda: None), machine_at(database, "padova")
+    store, machine = AnswerStore(database), machine_at(database, "padova")
     number, start, errors = notify(database, machine), Barrier(4), list[Exception]()
 
     def give() -> None:
@@ -98,7 +98,7 @@ def test_of_answers_at_the_same_moment_one_stays(database: Database) -> None:
 
 
 def test_an_erased_machine_takes_its_answers_with_it(sqlite_database: Database) -> None:
-    store, machine = AnswerStore(sqlite_database, lambda: None), machine_at(sqlite_database, "padova")
+    store, machine = AnswerStore(sqlite_database), machine_at(sqlite_database, "padova")
     number = notify(sqlite_database, machine)
     answer_alarm(store, machine, Answer.HANDLED)
     EnrolmentStore(sqlite_database).erase(machine, who="admin", at=NOW, plant_at=NOW, reason="sold")
