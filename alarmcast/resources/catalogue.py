@@ -10,6 +10,7 @@ from wire.rest.catalogue import (
     CatalogueView,
     EntryUpdate,
     EntryView,
+    ResponseUpdate,
 )
 
 
@@ -31,7 +32,8 @@ class Catalogue(Resource[TransportT]):
         self, code: int, *, text: str, severity: Severity, target: bool, response: AlarmResponse = NO_RESPONSE
     ) -> RequestSpec:
         """Add a code, or replace all that the catalogue holds of it."""
-        body = EntryUpdate(text=text, severity=severity, target=target, response=response)
+        sent = ResponseUpdate(**response.model_dump())
+        body = EntryUpdate(text=text, severity=severity, target=target, response=sent)
         return RequestSpec(at={"code": code}, body=body)
 
     @download("/v1/catalogue.csv")

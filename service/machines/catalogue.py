@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from service.errors import InputRejected
 from service.http.csv_text import escape_formula
 from wire.codec import MAX_BYTES
-from wire.rest.catalogue import NO_RESPONSE, AlarmResponse
+from wire.rest.catalogue import NO_RESPONSE, AlarmResponse, ResponseUpdate
 
 SEVERITIES = ("low", "medium", "high")
 _REQUIRED = ("code", "text", "severity", "target")
@@ -139,7 +139,7 @@ def _entry(number: int, row: dict[str, str]) -> CatalogueEntry:
     if target not in _TRUTH:
         raise InputRejected(f"Line {number} of the catalogue: target must be yes or no.")
     try:
-        response = AlarmResponse(**row)
+        response = ResponseUpdate(**row)
     except ValidationError as error:
         name = error.errors()[0]["loc"][0]
         rule = "an http or https address of" if name == "link" else "one line of"

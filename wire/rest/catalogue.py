@@ -29,12 +29,19 @@ class AlarmResponse(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    cause: _Words = Field(default=None, description="Likely cause.")
-    consequence: _Words = Field(default=None, description="What follows if nothing is done.")
-    action: _Words = Field(default=None, description="Corrective action.")
-    link: Annotated[str | None, Field(max_length=500, pattern=_LINK)] = Field(
-        default=None, description="Procedure or manual; an http or https address."
-    )
+    cause: str | None = Field(default=None, description="Likely cause.")
+    consequence: str | None = Field(default=None, description="What follows if nothing is done.")
+    action: str | None = Field(default=None, description="Corrective action.")
+    link: str | None = Field(default=None, description="Procedure or manual; an http or https address.")
+
+
+class ResponseUpdate(AlarmResponse):
+    """An alarm response as it may be sent."""
+
+    cause: _Words = None
+    consequence: _Words = None
+    action: _Words = None
+    link: Annotated[str | None, Field(max_length=500, pattern=_LINK)] = None
 
 
 NO_RESPONSE: Final = AlarmResponse()
@@ -50,7 +57,7 @@ class EntryUpdate(BaseModel):
     text: Annotated[PrintableText, Field(max_length=200)]
     severity: Severity
     target: bool = Field(description="Whether the code is forecast.")
-    response: AlarmResponse = NO_RESPONSE
+    response: ResponseUpdate = ResponseUpdate()
 
 
 class EntryView(BaseModel):
