@@ -35,6 +35,7 @@ def test_an_operator_answers_an_alarm_in_one_tap_and_others_see_it(
     page = page_at(PATH, role=Role.OPERATOR)
     page.locator(".ac-forecast-row", has_text="139").click()
     response = page.locator(".ac-response")
+    expect(response).to_contain_text("What to do: 139")
     expect(response).to_contain_text("Corrective action")
     response.get_by_label("Note").fill("Roller cleaned")
     response.get_by_role("button", name="Wrong").click()

@@ -136,6 +136,7 @@ class ForecastPanel:
 
     async def _select(self, event: GenericEventArguments) -> None:
         self.selected = int(event.args)
+        self._response.hide()
         self._show()
         with show_api_errors():
             await self._refresh_factors()

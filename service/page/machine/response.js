@@ -7,7 +7,7 @@ const ANSWERS = ["handled", "useful", "wrong"];
 export default {
   template: `
     <div v-if="code !== null" class="ac-response">
-      <h3>{{ text("machine.response") }}</h3>
+      <h3>{{ text("machine.response", { alarm: code + " " + alarm }) }}</h3>
       <dl v-if="parts.length">
         <template v-for="part in parts" :key="part"><dt>{{ text("machine.response." + part) }}</dt><dd>{{ response[part] }}</dd></template>
       </dl>
@@ -25,7 +25,7 @@ export default {
       <p v-else class="quiet small">{{ text("machine.answers.none") }}</p>
     </div>`,
   data() {
-    return { code: null, response: {}, answers: [], given: null, may_answer: false, zone: "UTC", note: "", error: "", choices: ANSWERS };
+    return { code: null, alarm: "", response: {}, answers: [], given: null, may_answer: false, zone: "UTC", note: "", error: "", choices: ANSWERS };
   },
   computed: {
     parts() {

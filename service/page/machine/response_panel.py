@@ -30,6 +30,10 @@ class ResponsePanel:
         self._view = ResponseView()
         self._view.on("answer", self._answer)
 
+    def hide(self) -> None:
+        """Show nothing while another alarm is loaded, so that no answer goes to the previous one."""
+        self._view.load({"code": None})
+
     async def show(self, code: int, forecast: Forecast) -> None:
         """Fetch and show an alarm of a forecast."""
         client, cache = self.context.client, self.context.cache
@@ -47,6 +51,7 @@ class ResponsePanel:
         self._view.load(
             {
                 "code": code,
+                "alarm": next((alarm.text for alarm in forecast.alarms if alarm.code == code), ""),
                 "response": response.model_dump(),
                 "answers": [one.model_dump(mode="json") for one in page.answers],
                 "given": given,
