@@ -9,6 +9,7 @@ import httpx
 from alarmcast.endpoint import Resource, TransportT
 from alarmcast.resources.acknowledgements import Acknowledgements
 from alarmcast.resources.alarm_metrics import AlarmMetrics
+from alarmcast.resources.answers import Answers
 from alarmcast.resources.audit import Audit
 from alarmcast.resources.catalogue import Catalogue
 from alarmcast.resources.credentials import Credentials
@@ -61,6 +62,7 @@ class Api(Resource[TransportT], Generic[TransportT]):
         self.catalogue = Catalogue(sender)
         self.quarantine = Quarantine(sender)
         self.notifications = Notifications(sender)
+        self.answers = Answers(sender)
         self.acknowledgements = Acknowledgements(sender)
         self.shelves = Shelves(sender)
         self.maintenance = Maintenance(sender)

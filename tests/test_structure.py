@@ -55,3 +55,15 @@ def test_a_heavy_library_is_imported_only_in_the_files_named_for_it(library: str
         and any(module.split(".")[0] == library for module in imported(file))
     ]
     assert outside == []
+
+
+def test_answers_of_operators_are_read_by_nothing_that_learns_or_forecasts() -> None:
+    root = TESTS.parent
+    folders = (root / "service/learning", root / "service/forecasts", root / "forecasting")
+    files = [
+        file.name
+        for folder in folders
+        for file in folder.rglob("*.py")
+        if "service.database.tables.answers" in imported(file)
+    ]
+    assert files == ["enrolment_store.py"], "it only deletes them with their machine"

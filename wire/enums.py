@@ -120,6 +120,14 @@ class Severity(StrEnum):
     HIGH = "high"
 
 
+class Answer(StrEnum):
+    """What an operator answers to a notification or an expected alarm."""
+
+    HANDLED = "handled"
+    USEFUL = "useful"  # but nothing was done
+    WRONG = "wrong"
+
+
 class NotificationEnd(StrEnum):
     """Why a notification was closed."""
 

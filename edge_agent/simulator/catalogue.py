@@ -4,5 +4,5 @@ from importlib.resources import files
 
 
 def catalogue_csv() -> str:
-    """Return the catalogue as CSV with the header ``code,text,severity,target``; one line per code."""
+    """Return the catalogue as CSV; the targets have an alarm response."""
     return files("edge_agent.simulator").joinpath("catalogue.csv").read_text(encoding="utf-8")

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
-from fastapi.responses import StreamingResponse
 
 from service.alarm_metrics.api import (
     MachineFilter,
@@ -17,9 +16,9 @@ from service.alarm_metrics.api import (
     standing_view,
     top_view,
 )
-from service.alarm_metrics.csv_export import ALARM_COLUMNS, AlarmExport, ExportQuery, csv_chunks
+from service.alarm_metrics.csv_export import ALARM_COLUMNS, AlarmExport, ExportQuery
 from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery, AlarmMetricsService
-from service.http.problems import responses
+from service.http.csv_download import CsvResponse, csv_response, documented
 from wire.rest.alarm_metrics import (
     AlarmMetricsRow,
     AlarmMetricsView,
@@ -37,18 +36,12 @@ _CHATTER = tuple(ChatterView.model_fields)
 _STANDING = tuple(StandingAlarmView.model_fields)
 
 
-class CsvResponse(StreamingResponse):
-    """CSV (RFC 4180) in UTF-8, streamed."""
-
-    media_type = "text/csv"
-
-
 def router(metrics: AlarmMetricsService, export: AlarmExport) -> APIRouter:
     """Return the routes of exports."""
     routes = APIRouter(prefix="/v1", tags=["exports"], default_response_class=CsvResponse)
     entries = export.catalogue.entries
 
-    @routes.get("/alarms.csv", responses=_documented(ALARM_COLUMNS))
+    @routes.get("/alarms.csv", responses=documented(ALARM_COLUMNS))
     def export_alarms(
         site: SiteFilter = None,
         machine: MachineFilter = None,
@@ -62,37 +55,37 @@ def router(metrics: AlarmMetricsService, export: AlarmExport) -> APIRouter:
         spreadsheet would read as a formula.
         """
         rows = export.rows(ExportQuery(site, machine, since, until, code))
-        return _csv(ALARM_COLUMNS, rows, "alarms", site, machine, _minute(since), _minute(until))
+        return csv_response(ALARM_COLUMNS, rows, "alarms", site, machine, _minute(since), _minute(until))
 
-    @routes.get("/alarm-metrics/top.csv", responses=_documented(_TOP))
+    @routes.get("/alarm-metrics/top.csv", responses=documented(_TOP))
     def export_top_alarms(query: MetricsQuery) -> CsvResponse:
         """Export every code with its share, most frequent first; `by` is ignored."""
         result, catalogue = metrics.compute(query), entries()
         rows = (top_view(code, catalogue).model_dump(mode="json").values() for code in result.codes)
         return _metrics_csv(_TOP, rows, "top-alarms", query, result)
 
-    @routes.get("/alarm-metrics/rows.csv", responses=_documented(_ROW))
+    @routes.get("/alarm-metrics/rows.csv", responses=documented(_ROW))
     def export_alarm_metrics(query: MetricsQuery) -> CsvResponse:
         """Export all rows of the alarm metrics."""
         result, catalogue = metrics.compute(query), entries()
         rows = (_flat(row_view(key, counts, catalogue)) for key, counts in result.rows)
         return _metrics_csv(_ROW, rows, f"alarm-metrics-by-{query.by.value}", query, result)
 
-    @routes.get("/alarm-metrics/floods.csv", responses=_documented(_FLOODS))
+    @routes.get("/alarm-metrics/floods.csv", responses=documented(_FLOODS))
     def export_floods(query: MetricsQuery) -> CsvResponse:
         """Export every flood, newest first; `by` is ignored."""
         result, catalogue = metrics.compute(query), entries()
         rows = (flood_view(flood, catalogue).model_dump(mode="json").values() for flood in result.floods)
         return _metrics_csv(_FLOODS, rows, "floods", query, result)
 
-    @routes.get("/alarm-metrics/chatter.csv", responses=_documented(_CHATTER))
+    @routes.get("/alarm-metrics/chatter.csv", responses=documented(_CHATTER))
     def export_chatter(query: MetricsQuery) -> CsvResponse:
         """Export every chattering code, most alarms first; `by` is ignored."""
         result, catalogue = metrics.compute(query), entries()
         rows = (chatter_view(chatter, catalogue).model_dump(mode="json").values() for chatter in result.chatter)
         return _metrics_csv(_CHATTER, rows, "chatter", query, result)
 
-    @routes.get("/alarm-metrics/standing.csv", responses=_documented(_STANDING))
+    @routes.get("/alarm-metrics/standing.csv", responses=documented(_STANDING))
     def export_standing(query: MetricsQuery) -> CsvResponse:
         """Export every standing alarm, longest first; `by` is ignored."""
         result, catalogue = metrics.compute(query), entries()
@@ -110,21 +103,7 @@ def _metrics_csv(
     result: AlarmMetrics,
 ) -> CsvResponse:
     span = (_minute(result.since), _minute(result.until))
-    return _csv(columns, rows, name, query.site, query.machine, query.shift, *span)
-
-
-def _documented(columns: Iterable[str]) -> dict[int | str, dict[str, Any]]:
-    head = ",".join(columns)
-    table = {"schema": {"type": "string"}, "example": f"{head}\r\n"}
-    ok = {200: {"description": f"CSV with the columns {head}.", "content": {"text/csv": table}}}
-    return ok | responses(404, 422)
-
-
-def _csv(columns: tuple[str, ...], rows: Iterable[Iterable[object]], *name: str | None) -> CsvResponse:
-    """Return a download; its file name joins the given parts: letters, digits, '-' and '_' only."""
-    file = "_".join(part for part in name if part) + ".csv"
-    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
-    return CsvResponse(csv_chunks(columns, rows), headers=headers)
+    return csv_response(columns, rows, name, query.site, query.machine, query.shift, *span)
 
 
 def _flat(row: AlarmMetricsRow) -> list[object]:

@@ -2,6 +2,7 @@
 
 import secrets
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -9,6 +10,8 @@ from fastapi_offline import FastAPIOffline
 
 from service import __version__
 from service.alarm_metrics.build import build_routers as alarm_metrics_routers
+from service.answers import api as answers_api
+from service.answers.store import AnswerStore
 from service.app import health_api, metrics_api
 from service.app.publish_writes import PublishWrites
 from service.auth import api as auth
@@ -19,6 +22,7 @@ from service.forecasts import stream_api as stream
 from service.forecasts.fleet import FleetDependencies, FleetService
 from service.http import problems
 from service.http.permissions import document_rules
+from service.http.principal import current_sites
 from service.http.query_check import known_parameters
 from service.ingest import quarantine_api as quarantine
 from service.ingest.build import time_policy
@@ -85,7 +89,8 @@ def _feature_routers(service: "Service") -> list[APIRouter]:
     stores, catalogue = service.stores, service.stores.catalogue
     machines = SiteFilteredMachines(stores.machines)
     silence = SiteFilteredSilence(service.machines.silence, service.clock.now)
-    made = service.forecasts
+    made, answers = service.forecasts, AnswerStore(stores.database, current_sites)
+    horizon = timedelta(minutes=service.settings.horizon_minutes)
     return [
         credentials.router(service.broker_access.credentials),
         auth.session_router(service.auth.login),
@@ -97,7 +102,7 @@ def _feature_routers(service: "Service") -> list[APIRouter]:
         *forecasts.routers(machines, made.service, made.cache, made.explanations, _fleet(service)),
         stream.router(stream.StreamSources(made.streams, machines, made.cache, catalogue)),
         quarantine.router(*_quarantine(service), stores.audit),
-        service.scoring.router(machines, catalogue),
+        service.scoring.router(machines, catalogue, answers),
         *alarm_metrics_routers(
             service.settings,
             machines=machines,
@@ -108,6 +113,7 @@ def _feature_routers(service: "Service") -> list[APIRouter]:
             silent_machines=silence.current,
         ),
         *service.notifications.routers(machines, catalogue, stores.audit),
+        answers_api.router(answers, machines, service.clock, horizon),
     ]
 
 

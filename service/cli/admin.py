@@ -5,7 +5,19 @@ from typing import Annotated
 import typer
 
 from service.app.configuration import client_key, load_settings
-from service.cli import backup, broker, copy_database, enrol, machine, model, policy, suppression, tls, webhook
+from service.cli import (
+    answers,
+    backup,
+    broker,
+    copy_database,
+    enrol,
+    machine,
+    model,
+    policy,
+    suppression,
+    tls,
+    webhook,
+)
 from service.cli import users as people
 from service.cli.arguments import DataDir, File, read
 from service.cli.client import api, set_options
@@ -38,6 +50,8 @@ app.add_typer(webhook.app, name="webhook")
 app.add_typer(policy.app, name="policy")
 app.command("shelve")(suppression.shelve)
 app.command("maintenance")(suppression.maintenance)
+app.command("answer")(answers.answer)
+app.command("answers")(answers.answers)
 app.add_typer(people.users, name="user")
 app.add_typer(people.keys, name="key")
 app.command("backup")(backup.backup_command)
@@ -56,10 +70,20 @@ for group in (catalogue_app, history_app):
 
 @catalogue_app.command("load")
 def catalogue_load(file: File, data_dir: DataDir = None) -> None:
-    """Add a CSV with the columns code, text, severity (low, medium, high) and target (yes, no)."""
+    """Add a CSV with the columns code, text, severity (low, medium, high) and target (yes, no).
+
+    Optional columns: cause, consequence, action, link. Without a column what is known is kept.
+    """
     codes = read(file)
     with api(load_settings(data_dir=data_dir)) as client:
         merged = client.catalogue.add(codes)
     typer.echo(f"{merged.entries} codes read, {merged.new} of them new.")
     if merged.warning:
         typer.echo(f"Note: {merged.warning}", err=True)
+
+
+@catalogue_app.command("export")
+def catalogue_export(data_dir: DataDir = None) -> None:
+    """Print the catalogue as CSV, which load accepts."""
+    with api(load_settings(data_dir=data_dir)) as client:
+        typer.echo(b"".join(client.catalogue.export()), nl=False)

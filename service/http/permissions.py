@@ -91,9 +91,13 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /v1/alarms.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/notifications": _viewer(RouteScope.FILTERED),
     "GET /v1/notification-policies": _viewer(RouteScope.FILTERED),
+    "GET /v1/answers": _viewer(RouteScope.FILTERED),
+    "GET /v1/answers.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/shelves": _viewer(RouteScope.FILTERED),
     "GET /v1/maintenance": _viewer(RouteScope.FILTERED),
     "GET /v1/catalogue": _viewer(RouteScope.NO_SITE),
+    "GET /v1/catalogue.csv": _viewer(RouteScope.NO_SITE),
+    "GET /v1/catalogue/{code}": _viewer(RouteScope.NO_SITE),
     # Reading models
     "GET /v1/jobs": _viewer(RouteScope.FILTERED),
     "GET /v1/jobs/{job}": _viewer(RouteScope.FILTERED),
@@ -102,6 +106,8 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /v1/models/{version}": _viewer(RouteScope.FILTERED),
     "GET /v1/memory": _viewer(RouteScope.FILTERED),
     # Operating
+    "POST /v1/notifications/{number}/answer": _operator(RouteScope.FILTERED),
+    f"POST {_MACHINE}/answers": _operator(RouteScope.SITE),
     f"POST {_MACHINE}/acknowledgements": _operator(RouteScope.SITE),
     f"POST {_MACHINE}/shelves": _operator(RouteScope.SITE),
     f"DELETE {_MACHINE}/shelves/{{number}}": _operator(RouteScope.SITE),
@@ -123,6 +129,7 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     f"POST {_MACHINE}/credentials/rotate": _admin(RouteScope.SITE),
     f"POST {_MACHINE}/credentials/revoke": _admin(RouteScope.SITE),
     "POST /v1/catalogue": _admin(RouteScope.FLEET),
+    "PUT /v1/catalogue/{code}": _admin(RouteScope.FLEET),
     "POST /v1/models/rollback": _admin(RouteScope.FLEET),
     "POST /v1/models/{version}/promote": _admin(RouteScope.FLEET),
     # A URL may contain a token, and a test makes the service call it.

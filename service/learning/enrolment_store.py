@@ -15,6 +15,7 @@ from service.database.engine import Database
 from service.database.tables import (
     acknowledgements,
     agents,
+    answers,
     epochs,
     evaluation_results,
     forecasts,
@@ -208,7 +209,7 @@ def _erase(connection: Connection, machine: int) -> None:
     """Remove what is left of a machine inside a transaction."""
     sat = select(holdout_sets.c.id).where(holdout_sets.c.machine_id == machine)
     connection.execute(delete(evaluation_results).where(evaluation_results.c.holdout_set_id.in_(sat)))
-    notified = (acknowledgements, notifications, shelved_alarms)
+    notified = (answers, acknowledgements, notifications, shelved_alarms)
     for table in (
         holdout_sets,
         tasks,

@@ -3,25 +3,27 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Path, Query
 
-from service.errors import InputRejected
+from service.errors import InputRejected, NotFound
+from service.http.csv_download import CsvResponse, csv_response, documented
 from service.http.pagination import HALF_WORD, WORD
 from service.http.problems import responses
 from service.http.request import MachineName, Site
-from service.machines.catalogue import parse_catalogue, size_warning, unknown_code
+from service.machines.catalogue import COLUMNS, CatalogueEntry, parse_catalogue, size_warning, unknown_code
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.events import Cursor, GapRecord, PageQuery
 from service.machines.models import Agent, Machine, UnregisteredMachine
 from service.machines.site_filter import SiteFilteredMachines, SiteFilteredSilence
 from wire.identity import MachineId
-from wire.rest.catalogue import CatalogueMergeResult, CatalogueView, EntryView
+from wire.rest.catalogue import CatalogueMergeResult, CatalogueView, EntryUpdate, EntryView
 from wire.rest.gaps import GapPage, GapView
 from wire.rest.machines import AgentView, AlarmsPage, AlarmView, Fleet, MachineView, UnregisteredMachineView
 from wire.rest.silent import SilentFleet, SilentView
 from wire.timestamps import EARLIEST, LATEST, UtcDatetime
 
+CodePath = Annotated[int, Path(ge=0, le=HALF_WORD, description="The alarm code.", examples=[139])]
 _MOST = Cursor(at_us=WORD, code=HALF_WORD, epoch_id=HALF_WORD, seq=WORD)
 
 
@@ -192,11 +194,31 @@ def _catalogue_routes(catalogue: CatalogueStore) -> APIRouter:
 
     @routes.get("")
     def read_catalogue() -> CatalogueView:
-        """Every known code with its text, its severity and whether it is forecast."""
-        entries = catalogue.entries().values()
-        return CatalogueView(
-            entries=[EntryView(code=e.code, text=e.text, severity=e.severity, target=e.target) for e in entries]
-        )
+        """Every known code: its text and severity, whether it is forecast, and the alarm response."""
+        return CatalogueView(entries=[_entry(entry) for entry in catalogue.entries().values()])
+
+    @routes.get(".csv", response_class=CsvResponse, responses=documented(COLUMNS))
+    def export_catalogue() -> CsvResponse:
+        """Export the catalogue; the file can be imported again.
+
+        An apostrophe is put before a text that a spreadsheet would read as a formula.
+        """
+        return csv_response(COLUMNS, [entry.row() for entry in catalogue.entries().values()], "catalogue")
+
+    @routes.get("/{code}", responses=responses(404, 422))
+    def get_catalogue_entry(code: CodePath) -> EntryView:
+        """One code with its alarm response."""
+        entry = catalogue.entries().get(code)
+        if entry is None:
+            raise NotFound(f"Code {code} is not in the catalogue.")
+        return _entry(entry)
+
+    @routes.put("/{code}", responses=responses(404, 422))
+    def edit_catalogue_entry(code: CodePath, body: EntryUpdate) -> EntryView:
+        """Add a code or replace all that the catalogue holds of it, its text included."""
+        entry = CatalogueEntry(code, body.text, body.severity.value, body.target, body.response)
+        catalogue.put(entry)
+        return _entry(catalogue.entries()[code])
 
     @routes.post("", responses=responses(409, 422))
     def add_to_catalogue(
@@ -209,7 +231,11 @@ def _catalogue_routes(catalogue: CatalogueStore) -> APIRouter:
             ),
         ],
     ) -> CatalogueMergeResult:
-        """Add a CSV with the columns code, text, severity and target; a code keeps the text it has."""
+        """Add a CSV with the columns code, text, severity and target; a code keeps the text it has.
+
+        The columns cause, consequence, action and link are optional: without a column what is known is kept, and
+        an empty cell deletes it.
+        """
         entries = parse_catalogue(body)
         new = catalogue.merge(entries)
         return CatalogueMergeResult(
@@ -217,3 +243,9 @@ def _catalogue_routes(catalogue: CatalogueStore) -> APIRouter:
         )
 
     return routes
+
+
+def _entry(entry: CatalogueEntry) -> EntryView:
+    return EntryView(
+        code=entry.code, text=entry.text, severity=entry.severity, target=entry.target, response=entry.response
+    )

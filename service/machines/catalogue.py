@@ -1,4 +1,4 @@
-"""The fleet's one alarm catalogue: what each code means, how bad it is, and whether it is forecast."""
+"""The fleet's one alarm catalogue: what each code means, how bad it is, whether it is forecast, how to respond."""
 
 import csv
 import io
@@ -6,11 +6,16 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from service.errors import InputRejected
+from service.http.csv_text import escape_formula
 from wire.codec import MAX_BYTES
+from wire.rest.catalogue import NO_RESPONSE, AlarmResponse, ResponseUpdate
 
 SEVERITIES = ("low", "medium", "high")
-_COLUMNS = ["code", "text", "severity", "target"]
+_REQUIRED = ("code", "text", "severity", "target")
+COLUMNS = (*_REQUIRED, *AlarmResponse.model_fields)
 _TRUTH = {"yes": True, "no": False}
 _MAX_CODE, _MAX_TEXT, _DIGITS = 2**31 - 1, 200, 10
 _FORECAST_BYTES, _ALARM_BYTES = 600, 160  # of a forecast's JSON, without its alarms and without their texts
@@ -25,6 +30,12 @@ class CatalogueEntry:
     text: str
     severity: str
     target: bool
+    response: AlarmResponse = NO_RESPONSE
+
+    def row(self) -> tuple[int | str | None, ...]:
+        """Return the values of ``COLUMNS`` in a CSV."""
+        target = "yes" if self.target else "no"
+        return (self.code, self.text, self.severity, target, *self.response.model_dump().values())
 
 
 @dataclass(frozen=True)
@@ -69,20 +80,27 @@ def unknown_code(code: int) -> CatalogueEntry:
 
 
 def parse_catalogue(text: str) -> list[CatalogueEntry]:
-    """Read a CSV with the columns code, text, severity and target, or say which line is wrong and why."""
+    """Read a CSV with the columns code, text, severity and target, or say which line is wrong and why.
+
+    The columns cause, consequence, action and link are optional. Their value is None where the column is missing
+    and "" where the cell is empty.
+    """
     text = text.removeprefix("\ufeff")
     try:
         head, *rows = csv.reader(io.StringIO(text, newline=None)) if text.strip() else [[]]
     except csv.Error as error:
         raise InputRejected(f"The catalogue cannot be read as CSV: {error}.") from None
-    if [name.strip().lower() for name in head] != _COLUMNS:
-        hint = " Separate fields by commas." if len(head) == 1 and ";" in head[0] else ""
-        raise InputRejected(f"A catalogue must start with the line {','.join(_COLUMNS)}.{hint}")
+    columns = [name.strip().lower() for name in head]
+    _check_columns(columns)
     entries: dict[int, CatalogueEntry] = {}
     for number, row in enumerate(rows, start=2):
         if not row:
             continue
-        entry = _entry(number, row)
+        if len(row) != len(columns):
+            raise InputRejected(
+                f"Line {number} of the catalogue has {len(row)} fields; put texts with a comma in quotes."
+            )
+        entry = _entry(number, {name: _unescaped(field.strip()) for name, field in zip(columns, row, strict=True)})
         if entry.code in entries:
             raise InputRejected(f"Line {number} of the catalogue names code {entry.code} a second time.")
         entries[entry.code] = entry
@@ -91,12 +109,24 @@ def parse_catalogue(text: str) -> list[CatalogueEntry]:
     return list(entries.values())
 
 
-def _entry(number: int, row: list[str]) -> CatalogueEntry:
-    if len(row) != len(_COLUMNS):
+def _check_columns(columns: list[str]) -> None:
+    missing = [name for name in _REQUIRED if name not in columns]
+    if missing:
+        hint = " Separate fields by commas." if len(columns) == 1 and ";" in columns[0] else ""
         raise InputRejected(
-            f"Line {number} of the catalogue has {len(row)} fields; put texts with a comma in quotes."
+            f"A catalogue must start with the line {','.join(_REQUIRED)}; missing: {', '.join(missing)}.{hint}"
         )
-    code, text, severity, target = (field.strip() for field in row)
+    if len(set(columns)) < len(columns) or not set(columns) <= set(COLUMNS):
+        raise InputRejected(f"A catalogue has each of these columns at most once: {', '.join(COLUMNS)}.")
+
+
+def _unescaped(field: str) -> str:
+    """Undo what an export does to a text that a spreadsheet would read as a formula."""
+    return field[1:] if field.startswith("'") and escape_formula(field[1:]) == field else field
+
+
+def _entry(number: int, row: dict[str, str]) -> CatalogueEntry:
+    code, text, severity, target = (row.pop(name) for name in _REQUIRED)
     if not (code.isascii() and code.isdigit() and len(code) <= _DIGITS) or int(code) > _MAX_CODE:
         raise InputRejected(
             f"Line {number} of the catalogue: {code[:20]!r} is not an alarm code (a whole number from 0 to "
@@ -108,4 +138,12 @@ def _entry(number: int, row: list[str]) -> CatalogueEntry:
         raise InputRejected(f"Line {number} of the catalogue: severity must be one of {', '.join(SEVERITIES)}.")
     if target not in _TRUTH:
         raise InputRejected(f"Line {number} of the catalogue: target must be yes or no.")
-    return CatalogueEntry(int(code), text, severity, _TRUTH[target])
+    try:
+        response = ResponseUpdate(**row)
+    except ValidationError as error:
+        name = error.errors()[0]["loc"][0]
+        rule = "an http or https address of" if name == "link" else "one line of"
+        raise InputRejected(
+            f"Line {number} of the catalogue: {name} must be {rule} at most 500 characters."
+        ) from None
+    return CatalogueEntry(int(code), text, severity, _TRUTH[target], response)

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
 from service.auth.audit_store import record_request
 from service.database.dialect import write_alone
@@ -12,8 +13,10 @@ from service.database.engine import Database
 from service.database.tables import catalogue
 from service.errors import Conflict
 from service.machines.catalogue import CatalogueChange, CatalogueEntry
+from wire.rest.catalogue import AlarmResponse
 
-CHANGE = "add to catalogue"  # in the book of changes
+CHANGE, EDIT = "add to catalogue", "edit catalogue"  # in the audit log
+RESPONSE = tuple(AlarmResponse.model_fields)  # columns
 _REMEMBER = 1.0  # seconds: how soon a change by another process is seen
 
 
@@ -38,13 +41,24 @@ class CatalogueStore:
     def merge(self, entries: Iterable[CatalogueEntry]) -> int:
         """Add entries and return how many are new; a code that means something else already is a conflict.
 
-        Severity and target may be changed; a text may not, or one code would mean two things in one fleet.
+        Severity, target and response may be changed; a text may not, or one code would mean two things in one
+        fleet. A part of the response that an entry does not state (None) is kept.
         """
         with self.database.write() as connection:
             change = merge_into(connection, entries)
             record_request(connection, action=CHANGE, subject=str(change))
         self._known = None
         return len(change.new)
+
+    def put(self, entry: CatalogueEntry) -> None:
+        """Add or replace one code, its text included."""
+        with self.database.write() as connection:
+            write_alone(connection, catalogue)
+            is_known = catalogue.c.code == entry.code
+            if not connection.execute(update(catalogue).where(is_known).values(**_row(entry))).rowcount:
+                connection.execute(insert(catalogue).values(**_row(entry)))
+            record_request(connection, action=EDIT, subject=f"{entry.code} {entry.text}")
+        self._known = None
 
 
 def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> CatalogueChange:
@@ -57,21 +71,39 @@ def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> Cat
         if before is None:
             new.append(entry.code)
             connection.execute(insert(catalogue).values(**_row(entry)))
-        elif before.text != entry.text:
+            continue
+        if before.text != entry.text:
             raise Conflict(
                 f"Code {entry.code} already means {before.text!r} in this fleet, not {entry.text!r}. A code means "
                 "the same for every machine: correct its text in the catalogue, or give the machine another code."
             )
-        elif before != entry:
+        stated = entry.response.model_dump(exclude_none=True)
+        row = _row(replace(entry, response=before.response.model_copy(update=stated)))
+        if row != _row(before):
             changed.append(entry.code)
-            connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**_row(entry)))
+            connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**row))
     return CatalogueChange(tuple(new), tuple(changed))
+
+
+def response_of(row: Row[Any]) -> AlarmResponse:
+    """Return the alarm response in a row that holds the columns of the catalogue."""
+    return AlarmResponse.model_construct(**{name: getattr(row, name) for name in RESPONSE})
 
 
 def _entries(connection: Connection) -> dict[int, CatalogueEntry]:
     rows = connection.execute(select(catalogue).order_by(catalogue.c.code))
-    return {row.code: CatalogueEntry(row.code, row.text, row.severity, row.target) for row in rows}
+    return {
+        row.code: CatalogueEntry(row.code, row.text, row.severity, row.target, response_of(row)) for row in rows
+    }
 
 
 def _row(entry: CatalogueEntry) -> dict[str, object]:
-    return {"code": entry.code, "text": entry.text, "severity": entry.severity, "target": entry.target}
+    """Return the values of a row; an empty part of the response is null."""
+    response = {name: value or None for name, value in entry.response.model_dump().items()}
+    return {
+        "code": entry.code,
+        "text": entry.text,
+        "severity": entry.severity,
+        "target": entry.target,
+        **response,
+    }

@@ -12,6 +12,7 @@ from service.database.engine import Database
 from service.database.info import bytes_in_use
 from service.database.tables import (
     acknowledgements,
+    answers,
     gaps,
     limit_counts,
     machines,
@@ -107,6 +108,7 @@ class RetentionStore:
                 delete(gaps).where(gaps.c.last_us < to_us(before)),
                 delete(shelved_alarms).where(shelved_alarms.c.until_us < then),
                 delete(maintenance_windows).where(maintenance_windows.c.until_us < then),
+                delete(answers).where(answers.c.at_us < then),
                 delete(acknowledgements).where(acknowledgements.c.ended_us < then),
                 delete(notifications).where(notifications.c.rearmed_us < then),
                 delete(quarantine).where(quarantine.c.received_us < to_us(quarantined_before)),

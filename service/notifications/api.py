@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
+from service.answers.store import AnswerStore
 from service.auth.audit_store import AuditStore
 from service.http.pagination import Limit, LongCursorQuery, Number, paginate
 from service.http.problems import responses
@@ -25,6 +26,7 @@ def router(
     notifications: NotificationStore,
     acknowledgements: AcknowledgementStore,
     deliveries: DeliveryStore,
+    answers: AnswerStore,
     webhooks: WebhookService,
     audit: AuditStore,
     public_url: str,
@@ -48,6 +50,7 @@ def router(
         page, following = paginate(rows, limit, lambda notification: notification.id)
         ids = [notification.id for notification in page]
         first_acks, sent = acknowledgements.for_notifications(ids), deliveries.for_notifications(ids)
+        answered = answers.for_notifications(ids)
         views = []
         for notification in page:
             ack = first_acks.get(notification.id)
@@ -60,6 +63,7 @@ def router(
                     closed_at=notification.closed_at,
                     ended=notification.ended,
                     acknowledged=summary,
+                    answer=answered.get(notification.id),
                     deliveries=[_delivery(delivery) for delivery in sent.get(notification.id, [])],
                 )
             )

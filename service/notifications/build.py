@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from service import __version__
+from service.answers.store import AnswerStore
 from service.auth.audit_store import AuditStore
 from service.database.engine import Database
 from service.http.principal import current_sites
@@ -67,6 +68,7 @@ class Notifications:
                 notifications=NotificationStore(database, current_sites),
                 acknowledgements=self.service.acknowledgements,
                 deliveries=self.deliveries,
+                answers=AnswerStore(database, current_sites),
                 webhooks=webhooks,
                 audit=audit,
                 public_url=self.public_url,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from wire.enums import NotificationEnd
 from wire.forecasts import LikelyAlarm
 from wire.identity import MachineId
+from wire.rest.catalogue import NO_RESPONSE, AlarmResponse
 
 # After a suppression there is no cooldown: an alarm that is still likely opens a notification at once.
 _SUPPRESSED = (NotificationEnd.SHELVED, NotificationEnd.MAINTENANCE, NotificationEnd.SHIFT_ENDED)
@@ -48,6 +49,7 @@ class Notification:
     held_back: bool = False
     similar_right: int = 0
     similar_total: int = 0
+    response: AlarmResponse = NO_RESPONSE  # of the catalogue, when it is read
 
     @property
     def is_open(self) -> bool:

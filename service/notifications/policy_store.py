@@ -7,8 +7,8 @@ from sqlalchemy import delete, func, insert, select, update
 
 from service.auth.audit_store import record
 from service.database.tables import machines, notification_policies, notifications, webhooks
+from service.machines.site_scoped_store import SiteScopedStore
 from service.notifications.policy import DEFAULT_POLICY
-from service.notifications.store import SiteScopedStore
 from service.notifications.webhook import Webhook
 from wire.rest.policies import NotificationPolicy
 from wire.timestamps import to_us

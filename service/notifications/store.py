@@ -11,9 +11,10 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, ins
 from service.auth.audit_store import record
 from service.database.dialect import insert_rows
 from service.database.engine import Database
-from service.database.tables import acknowledgements, deliveries, machines, notifications, webhooks
+from service.database.tables import acknowledgements, catalogue, deliveries, machines, notifications, webhooks
 from service.errors import NotFound
-from service.http.principal import Sites, require_site
+from service.machines.catalogue_store import RESPONSE, response_of
+from service.machines.site_scoped_store import SiteScopedStore
 from service.machines.store import absent
 from service.notifications.models import Notification, NotificationChanges, NotificationQuery
 from service.notifications.webhook import DeliveryBacklog, DeliveryJob, DeliveryResult, Webhook, WebhookDelivery
@@ -22,7 +23,11 @@ from wire.identity import MachineId
 from wire.rest.policies import NotificationPolicy
 from wire.timestamps import from_us, to_us
 
-_NOTIFICATIONS = select(notifications, machines.c.site, machines.c.machine).join_from(notifications, machines)
+_NOTIFICATIONS = (
+    select(notifications, machines.c.site, machines.c.machine, *(catalogue.c[name] for name in RESPONSE))
+    .join_from(notifications, machines)
+    .outerjoin(catalogue, catalogue.c.code == notifications.c.code)
+)
 _NOTIFICATION_COLUMNS = (
     "machine_id", "code", "text", "severity", "as_of_us", "horizon_end_us", "probability", "threshold",
     "model_version", "opened_us", "webhook_id", "held_back", "similar_right", "similar_total",
@@ -34,38 +39,6 @@ _ABANDON_REASONS = {
     NotificationEnd.MAINTENANCE: "A maintenance window started before this could be delivered.",
     NotificationEnd.WITHDRAWN: "The alarm was no longer forecast before this could be delivered.",
 }
-
-
-def all_sites() -> Sites:
-    """Return None: every site is visible."""
-    return None
-
-
-@dataclass(frozen=True)
-class SiteScopedStore:
-    """A store that reads and changes only rows of the sites that ``sites()`` returns.
-
-    Background work sees every site. For requests, ``sites`` is ``current_sites``, so that no route can forget
-    the filter.
-    """
-
-    database: Database
-    sites: Callable[[], Sites] = all_sites
-
-    def can_see(self, site: str | None) -> bool:
-        """Return whether a site, or with None every site, is visible."""
-        sites = self.sites()
-        return sites is None or site in sites
-
-    def require(self, site: str | None) -> None:
-        """Raise :class:`Forbidden` unless a site, or with None every site, is visible."""
-        if not self.can_see(site):
-            require_site(site)
-
-    def in_sites(self, column: ColumnElement[str]) -> list[ColumnElement[bool]]:
-        """Return the condition that restricts a query to the visible sites."""
-        sites = self.sites()
-        return [] if sites is None else [column.in_(sites)]
 
 
 @dataclass(frozen=True)
@@ -366,6 +339,7 @@ def _notification(row: Row[Any]) -> Notification:
         held_back=bool(row.held_back),
         similar_right=row.similar_right,
         similar_total=row.similar_total,
+        response=response_of(row),
     )
 
 

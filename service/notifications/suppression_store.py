@@ -12,8 +12,8 @@ from service.database.engine import Database
 from service.database.tables import acknowledgements, machines, maintenance_windows, notifications, shelved_alarms
 from service.errors import Conflict, NotFound
 from service.machines.models import Machine
+from service.machines.site_scoped_store import SiteScopedStore
 from service.notifications.models import Acknowledgement, MaintenanceWindow, ShelvedAlarm, SuppressionQuery
-from service.notifications.store import SiteScopedStore
 from wire.identity import MachineId
 from wire.timestamps import from_us, to_us
 

@@ -106,6 +106,7 @@ def payload(notification: Notification, public_url: str) -> NotificationPayload:
         similar_total=notification.similar_total,
         record=_record(notification.similar_right, notification.similar_total),
         links=NotificationLinks(machine=page, why=f"{page}?code={notification.code}"),
+        response=notification.response,
     )
 
 
@@ -116,6 +117,6 @@ def _record(right: int, total: int) -> str:
 
 
 def delivery_body(notification: Notification, public_url: str) -> bytes:
-    """Return the body of a delivery, the same at every attempt."""
+    """Return the body of a delivery; only the response may differ between attempts, if the catalogue does."""
     message = WebhookMessage(event=WebhookEventType.OPENED, notification=payload(notification, public_url))
     return message.model_dump_json().encode()

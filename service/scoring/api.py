@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from service.answers.store import AnswerQuery, AnswerStore
 from service.errors import InputRejected
 from service.http.problems import responses
 from service.http.request import MachineName, Site
@@ -16,6 +17,7 @@ from service.scoring.scores import ScoreSummary
 from wire.enums import Grouping
 from wire.forecasts import EXPECTED_FROM, ForecastStatus
 from wire.identity import ID_PATTERN, MachineId
+from wire.rest.answers import AnswerCounts
 from wire.rest.scores import (
     CodeScoreView,
     ScoreboardView,
@@ -35,7 +37,7 @@ Since = Annotated[
 Until = Annotated[UtcDatetime | None, Query(description="Forecasts issued before this time; default now.")]
 
 
-def router(scoreboard: Scoreboard, catalogue: CatalogueStore) -> APIRouter:
+def router(scoreboard: Scoreboard, catalogue: CatalogueStore, answers: AnswerStore) -> APIRouter:
     """Return the routes of scores."""
     routes = APIRouter(prefix="/v1", tags=["scores"])
 
@@ -50,9 +52,11 @@ def router(scoreboard: Scoreboard, catalogue: CatalogueStore) -> APIRouter:
         by: Annotated[Grouping, Query(description="Group rows by.")] = Grouping.MACHINE,
         status: Annotated[ForecastStatus | None, Query(description="Only forecasts with this status.")] = None,
     ) -> ScoreboardView:
-        """Return the accuracy of served forecasts, with the persistence and base-rate baselines."""
+        """Return the accuracy of served forecasts, with the baselines, and the answers of operators."""
         query = ScoreboardQuery(by, site, machine, since, until, status.value if status else None)
-        return _board(scoreboard.compute(query), by, catalogue.entries())
+        board = scoreboard.compute(query)
+        counts = answers.counts(AnswerQuery(site, machine, since=board.since, until=board.until))
+        return _board(board, by, catalogue.entries(), counts)
 
     @routes.get("/machines/{site}/{machine}/scores", responses=responses(404, 422))
     def list_scores(
@@ -75,7 +79,9 @@ def router(scoreboard: Scoreboard, catalogue: CatalogueStore) -> APIRouter:
     return routes
 
 
-def _board(board: ScoreboardResult, by: Grouping, entries: dict[int, CatalogueEntry]) -> ScoreboardView:
+def _board(
+    board: ScoreboardResult, by: Grouping, entries: dict[int, CatalogueEntry], answers: list[AnswerCounts]
+) -> ScoreboardView:
     return ScoreboardView(
         since=board.since,
         until=board.until,
@@ -94,6 +100,7 @@ def _board(board: ScoreboardResult, by: Grouping, entries: dict[int, CatalogueEn
             )
             for key, summary in board.rows
         ],
+        answers=answers,
     )
 
 

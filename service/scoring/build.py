@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from service.answers.store import AnswerStore
 from service.forecasts.version_store import VersionStore
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
@@ -29,10 +30,10 @@ class Scoring:
     service: ScoringService
     thread: ScoringThread
 
-    def router(self, machines: MachineReader, catalogue: CatalogueStore) -> "APIRouter":
-        """Return the routes; ``machines`` must be limited to the caller's sites."""
+    def router(self, machines: MachineReader, catalogue: CatalogueStore, answers: AnswerStore) -> "APIRouter":
+        """Return the routes; ``machines`` and ``answers`` must be limited to the caller's sites."""
         service = self.service
-        return api.router(Scoreboard(machines, service.outcomes, service.clock, service.grace), catalogue)
+        return api.router(Scoreboard(machines, service.outcomes, service.clock, service.grace), catalogue, answers)
 
 
 def build(

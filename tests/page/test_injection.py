@@ -81,6 +81,10 @@ def fill(stores: Stores) -> None:
         connection.execute(
             insert(tables.acknowledgements).values(**known, actor=f"who {EVIL}", note=f"note {EVIL}")
         )
+        given = {"answer": "wrong", "actor": f"who {EVIL}", "note": f"remark {EVIL}"}
+        connection.execute(insert(tables.answers).values(**known, **given))
+        response = {"cause": f"cause {EVIL}", "consequence": f"consequence {EVIL}", "action": f"action {EVIL}"}
+        connection.execute(update(tables.catalogue).values(**response, link="javascript:alert(5)//"))
         hook = {"secret": "s" * 32, "severity": "low", "enabled": False, "created_us": at}
         trouble = f"trouble {EVIL}"
         connection.execute(insert(tables.webhooks).values(url="javascript:alert(4)//", error=trouble, **hook))
@@ -165,6 +169,8 @@ def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable
     assert page.title().startswith(f"padova / {NAME}")
     page.locator(".ac-forecast-row", has_text="139").click()
     is_shown(page, "who", "note")  # of whoever acknowledged it
+    is_shown(page, "cause", "consequence", "action", "remark")
+    expect(page.locator(".ac-response a")).to_have_count(0)
     page.locator(".ac-forecast-row", has_text="26").click()
     is_shown(page, "who", "because")  # of whoever shelved it
     page.get_by_role("button", name="Acknowledge", exact=True).click()
@@ -177,7 +183,7 @@ def test_a_machines_page_shows_everything_said_about_it_as_text(opened: Callable
 
 def test_the_alarms_page_shows_texts_and_reasons_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/alarms?span=30d")
-    is_shown(page, "text", "because")
+    is_shown(page, "text", "because", "cause", "action")
     for by in ("code", "machine", "day"):
         page.goto(page.url.split("?")[0] + f"?span=30d&by={by}")
         is_shown(page, "text")
@@ -193,7 +199,7 @@ def test_the_health_page_shows_rejected_messages_and_warnings_as_text(opened: Ca
 
 def test_the_notifications_page_shows_alarms_users_and_responses_as_text(opened: Callable[..., Page]) -> None:
     page = opened("/notifications")
-    is_shown(page, "text", "who", "answer", "trouble")
+    is_shown(page, "text", "who", "answer", "trouble", "action", "consequence", "remark")
     page.get_by_role("button", name="Remove webhook 1").click()
     expect(page.get_by_role("dialog")).to_contain_text("javascript:alert(4)//")
 

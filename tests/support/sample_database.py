@@ -179,6 +179,8 @@ def _notifications(filler: Filler) -> None:
     filler.add("notification_policies", site="padova", policy='{"per_shift": 5}')
     known = {"notification_id": 1, "at_us": AT, "actor": "anna", "note": "on it"}
     filler.add("acknowledgements", machine_id=1, code=139, **known)
+    answer = {"notification_id": 1, "answer": "handled", "note": "film changed", "actor": "anna", "at_us": AT}
+    filler.add("answers", machine_id=1, code=139, **answer)
     webhook = {"url": "http://127.0.0.1:9/hook", "secret": "s" * 32, "severity": "medium", "enabled": True}
     filler.add("webhooks", **webhook, created_us=AT - 90 * HOUR)
     delivery = {"notification_id": 1, "webhook_id": 1, "key": "11" * 16, "created_us": AT}

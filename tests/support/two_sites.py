@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+from service.answers.store import AnswerStore
 from service.app.service import Service
 from service.app.stores import Stores
 from service.auth.authenticator import LOCAL
@@ -17,14 +18,16 @@ from service.notifications.suppression_store import AcknowledgementStore, Mainte
 from service.notifications.webhook import Webhook
 from tests.service.conftest import NOW, enrolled, heard, raise_alarms, small_model
 from tests.support.ingest import take
-from wire.enums import MachineState, Role, Severity
+from wire.enums import Answer, MachineState, Role, Severity
 from wire.identity import MachineId
+from wire.rest.answers import AnswerCreate
 from wire.timestamps import to_us
 
 SITES = ("padova", "lyon")
 NAMES = {
     "machine": "filler-1",
     "number": "1",
+    "code": "139",
     "job": "1",
     "version": "v1",
     "name": "maria",
@@ -79,6 +82,9 @@ def _things_of(service: Service, stores: Stores, machine: Machine) -> None:
     hook = Webhook(0, f"http://127.0.0.1/{site}", "s", Severity.LOW, site, None, enabled=True, created_at=NOW)
     WebhookStore(database).add(hook, who="test", reason=None)
     NotificationStore(database).write(NotificationChanges(opened=[(machine.row_id, news)]), at=NOW, wall=NOW)
+    given = AnswerCreate(answer=Answer.HANDLED, note=f"done at {site}")
+    valid = 8 * HOUR
+    AnswerStore(database).answer_alarm(machine, 139, given, who="anna", at=NOW, valid=valid)
     AcknowledgementStore(database).add(machine, 139, at=NOW, who=f"somebody at {site}", note=None)
     ShelvingStore(database).add(machine, 26, at=NOW, until=NOW + HOUR, who=f"somebody at {site}", reason="noisy")
     window = MaintenanceWindow(0, site, None, NOW, NOW + HOUR, f"somebody at {site}", "oil")

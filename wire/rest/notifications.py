@@ -9,6 +9,8 @@ from wire.enums import DeliveryState, NotificationEnd
 from wire.events import Code
 from wire.forecasts import Share
 from wire.identity import Identifier
+from wire.rest.answers import AnswerView
+from wire.rest.catalogue import NO_RESPONSE, AlarmResponse
 from wire.timestamps import UtcDatetime
 
 _NOTIFICATION: JsonDict = {
@@ -31,6 +33,12 @@ _NOTIFICATION: JsonDict = {
     "links": {
         "machine": "https://alarmcast.example/machines/padova/filler-1",
         "why": "https://alarmcast.example/machines/padova/filler-1?code=139",
+    },
+    "response": {
+        "cause": "Web edge damaged",
+        "consequence": "The machine stops",
+        "action": "Splice the film",
+        "link": "https://wiki.example/alarms/139",
     },
 }
 
@@ -71,6 +79,7 @@ class NotificationPayload(BaseModel):
     )
     record: str = Field(description="The same in one sentence.")
     links: NotificationLinks
+    response: AlarmResponse = Field(default=NO_RESPONSE, description="What the catalogue says now.")
 
 
 class WebhookMessage(BaseModel):
@@ -114,6 +123,7 @@ class NotificationView(NotificationPayload):
     closed_at: UtcDatetime | None
     ended: NotificationEnd | None = Field(description="Why it was closed.")
     acknowledged: AcknowledgementSummary | None
+    answer: AnswerView | None
     deliveries: list[DeliveryView]
 
 
@@ -132,6 +142,7 @@ class NotificationPage(BaseModel):
                             "closed_at": None,
                             "ended": None,
                             "acknowledged": {"at": "2026-11-16T08:09:00.000Z", "actor": "Anna", "note": None},
+                            "answer": None,
                             "deliveries": [
                                 {
                                     "webhook": 1,

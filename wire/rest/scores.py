@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from wire.enums import Grouping
 from wire.forecasts import ForecastStatus, Share
 from wire.identity import Identifier
+from wire.rest.answers import AnswerCounts
 from wire.timestamps import UtcDatetime
 
 
@@ -154,6 +155,9 @@ class ScoreboardView(BaseModel):
     )
     total: ScoreSummaryView | None = Field(description="Total of all rows; null while nothing is scored.")
     rows: list[ScoreRow]
+    answers: list[AnswerCounts] = Field(
+        default=[], description="Answers given in this span, per machine and code, whatever `by` is."
+    )
 
 
 class Verdict(StrEnum):

@@ -28,6 +28,7 @@ from service.database.tables.machine import (
 )
 from service.database.tables.notification import (
     acknowledgements,
+    answers,
     deliveries,
     maintenance_windows,
     notification_policies,
@@ -39,6 +40,7 @@ from service.database.tables.notification import (
 __all__ = [
     "acknowledgements",
     "agents",
+    "answers",
     "api_keys",
     "audit_log",
     "catalogue",

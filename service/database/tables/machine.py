@@ -130,6 +130,7 @@ catalogue = Table(
     Column("text", Text, nullable=False),
     Column("severity", Text, nullable=False),
     Column("target", Boolean, nullable=False),
+    *(Column(name, Text, nullable=True) for name in ("cause", "consequence", "action", "link")),
     CheckConstraint("severity IN ('low', 'medium', 'high')", name="severity"),
 )
 

@@ -99,6 +99,24 @@ acknowledgements = Table(
     Index("ix_acknowledgements_ended", "ended_us"),
 )
 
+# Answers are shown, counted and exported; learning and forecasts do not read them. Plant time.
+answers = Table(
+    "answers",
+    metadata,
+    Column("id", RowId, primary_key=True),
+    Column("machine_id", ForeignKey("machines.id"), nullable=False),
+    Column("code", Integer, nullable=False),
+    Column("notification_id", ForeignKey("notifications.id", ondelete="SET NULL"), nullable=True),
+    Column("answer", Text, nullable=False),
+    Column("note", Text, nullable=True),
+    Column("actor", Text, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    UniqueConstraint("notification_id"),
+    CheckConstraint("answer IN ('handled', 'useful', 'wrong')", name="answer"),
+    Index("ix_answers_code", "code", "id"),
+    Index("ix_answers_machine", "machine_id", "at_us"),
+)
+
 webhooks = Table(
     "webhooks",
     metadata,

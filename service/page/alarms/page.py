@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError, Rejected
+from service.page.alarms.catalogue_panel import CataloguePanel
 from service.page.alarms.controls import Controls
 from service.page.alarms.metrics_panels import MetricsPanels
 from service.page.alarms.suppression_panel import SuppressionPanel
@@ -65,9 +66,12 @@ class _AlarmsPage:
         await self.refresh()
         suppression = SuppressionPanel(self._context, self._machines)
         await suppression.refresh()
+        catalogue = CataloguePanel(self._context)
+        await catalogue.refresh()
         parts = self._context.parts
         parts.add(self.refresh, Topic.EVENTS, pause_s=_PAUSE_S, interval_s=60.0, at_start=False)
         parts.add(suppression.refresh, Topic.SUPPRESSION, Topic.RESOURCES, at_start=False)
+        parts.add(catalogue.refresh, Topic.RESOURCES, interval_s=60.0, at_start=False)
 
     async def refresh(self) -> None:
         """Fetch the figures again and show them, or the error."""

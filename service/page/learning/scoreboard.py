@@ -10,6 +10,7 @@ from service.page.components.blocks import NOTHING, Cell, empty_state, number, p
 from service.page.components.elements import Chart
 from service.page.components.forms import select
 from service.page.layout import show_api_errors
+from service.page.learning.answers import draw_answers
 from service.page.texts import text
 from wire.enums import Grouping
 from wire.rest.scores import CalibrationBinView, ScoreboardView, ScoreRow, ScoreSummaryView
@@ -50,6 +51,7 @@ class ScoreboardPanel:
         self._place.clear()
         with self._place:
             _draw(board, self._by)
+            draw_answers(board.answers)
 
     async def _choose_period(self, event: events.GenericEventArguments) -> None:
         self._days = int(event.args) if event.args in _periods() else self._days

@@ -41,5 +41,17 @@ class AlarmActions(_Component, component="actions.js", esm=_FORMAT):
         self.run_method("refuse", detail)
 
 
+class ResponseView(_Component, component="response.js", esm=_FORMAT):
+    """What to do about an alarm and its answers; emits ``answer``, then waits for ``done`` or ``refuse``."""
+
+    def done(self) -> None:
+        """Empty the note."""
+        self.run_method("done")
+
+    def refuse(self, detail: str) -> None:
+        """Show why the answer was not stored."""
+        self.run_method("refuse", detail)
+
+
 class ForecastGrid(_Component, component="history.js", esm=_FORMAT):
     """Past forecasts and what occurred; loads ``forecasts``, ``next``; emits ``older``."""

@@ -11,6 +11,7 @@ from alarmcast import Gone, Rejected, Unavailable
 from service.page.components.blocks import empty_state, panel
 from service.page.layout import PageContext, show_api_errors
 from service.page.machine.elements import AlarmActions, FactorList, ForecastList
+from service.page.machine.response_panel import ResponsePanel
 from service.page.texts import text
 from wire.enums import Role
 from wire.forecasts import Forecast
@@ -41,6 +42,8 @@ class ForecastPanel:
                 self._none = html.div()
                 self._list = ForecastList()
             with panel(text("machine.factors")):
+                self._response = ResponsePanel(self.context, self.machine, self.zone)
+                self._response.draw()
                 self._factors = FactorList()
                 self._actions = AlarmActions()
         self._actions.set_visibility(self.context.may(Role.OPERATOR))
@@ -85,6 +88,8 @@ class ForecastPanel:
     async def _refresh_factors(self) -> None:
         if self.selected is None:
             return
+        if self.forecast is not None:
+            await self._response.show(self.selected, self.forecast)
         try:
             explanation = await self.context.client.forecasts.explanation(self.machine, code=self.selected)
         except (Gone, Rejected, Unavailable):
@@ -131,6 +136,7 @@ class ForecastPanel:
 
     async def _select(self, event: GenericEventArguments) -> None:
         self.selected = int(event.args)
+        self._response.hide()
         self._show()
         with show_api_errors():
             await self._refresh_factors()

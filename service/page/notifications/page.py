@@ -8,6 +8,7 @@ from service.page.components.blocks import empty_message, panel, percent
 from service.page.components.data_table import Cell, Column, DataTable, Row, alarm, figure, link, moment, tag_cell
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, layout
+from service.page.notifications.answers import answer_cell, answering, response_cell
 from service.page.notifications.deliveries import Deliveries
 from service.page.notifications.webhooks import Webhooks
 from service.page.texts import text
@@ -44,11 +45,14 @@ class _NotificationsPage:
             Column(text("notifications.column.opened")),
             Column(text("notifications.column.until"), hint=text("notifications.column.until_hint")),
             Column(text("notifications.column.state")),
+            Column(text("notifications.column.response")),
+            Column(text("notifications.column.given")),
             Column(text("notifications.column.sent_to")),
         ]
         with panel(text("notifications.recent"), note=text("notifications.recent_note"), wide=True):
             self._empty = Refreshable(empty_message)
             self._table = DataTable(columns, [], label=text("notifications.recent"), zone=context.zone)
+            self._table.on_action(answering(context))
         with html.div().classes("ac-pair"):
             self._deliveries = Deliveries(context.zone)
             self._webhooks = Webhooks(context, actions)
@@ -63,7 +67,7 @@ class _NotificationsPage:
         recent, webhooks = page.notifications, await self._list_webhooks()
         self._empty.show("" if recent else text("notifications.empty"))
         self._table.set_visibility(bool(recent))
-        self._table.show([_row(one, zones) for one in recent])
+        self._table.show([_row(one, zones, self._context) for one in recent])
         self._deliveries.show(recent, webhooks)
         self._webhooks.show(webhooks, recent)
 
@@ -74,7 +78,7 @@ class _NotificationsPage:
         return (await self._context.cache.get_or_fetch("webhooks", self._context.client.webhooks.list)).webhooks
 
 
-def _row(one: NotificationView, zones: dict[str, str]) -> Row:
+def _row(one: NotificationView, zones: dict[str, str], context: PageContext) -> Row:
     key = f"{one.site}/{one.machine}"
     zone = zones.get(key)
     sent_to = [text("notifications.mqtt")]
@@ -89,6 +93,8 @@ def _row(one: NotificationView, zones: dict[str, str]) -> Row:
         moment(one.opened_at, zone),
         moment(one.horizon_end, zone),
         _state(one),
+        response_cell(one.response),
+        answer_cell(one, context),
         ", ".join(sent_to),
     ]
     return Row(str(one.id), cells)

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from service.alarm_metrics.csv_export import csv_chunks, escape_formula
 from service.app.service import Service
 from service.app.stores import Stores
 from service.database.event_row import FROM_THE_FUTURE, EventRow
+from service.http.csv_text import csv_chunks, escape_formula
 from service.machines.catalogue import CatalogueEntry
 from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine

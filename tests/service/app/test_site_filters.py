@@ -84,7 +84,7 @@ def test_no_answer_names_another_site(shared_sites: Service, reader_of_padova: V
     "path",
     [
         "/v1/machines", "/v1/fleet", "/v1/silent", "/v1/alarm-metrics", "/v1/alarms.csv",
-        "/v1/notifications", "/v1/shelves",
+        "/v1/notifications", "/v1/answers", "/v1/answers.csv", "/v1/shelves",
         "/v1/maintenance", "/v1/jobs", "/v1/quarantine", "/v1/models/v1", "/v1/memory", "/v1/webhooks", "/v1/keys",
         "/v1/status",
     ],

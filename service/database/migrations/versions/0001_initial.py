@@ -1,24 +1,17 @@
 """The initial schema."""
 
-from typing import Any
-
 import sqlalchemy as sa
 from alembic import op
+
+from service.database.migrations.columns import ROW_ID as _ROW_ID
+from service.database.migrations.columns import columns as _columns
+from service.database.migrations.columns import index as _index
+from service.database.migrations.columns import reference as _reference
+from service.database.migrations.columns import row_id as _id
 
 revision = "0001"
 down_revision = None
 
-_ROW_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-_TYPES: dict[str, Any] = {
-    "bigint": sa.BigInteger,
-    "boolean": sa.Boolean,
-    "bytes": sa.LargeBinary,
-    "float": sa.Float,
-    "integer": sa.Integer,
-    "smallint": sa.SmallInteger,
-    "text": sa.Text,
-    "uuid": sa.Uuid,
-}
 _ROLES = "role IN ('viewer', 'operator', 'admin')"
 _SEVERITIES = "severity IN ('low', 'medium', 'high')"
 _OPEN_JOB = "state IN ('collecting', 'queued', 'running')"
@@ -45,36 +38,6 @@ def upgrade() -> None:
     _create_auth()
     _make_audit_log_append_only()
     _create_cluster()
-
-
-def _columns(spec: str) -> list[sa.Column[Any]]:
-    """Parse ``name type`` pairs, separated by commas; ``?`` marks a nullable column, ``!`` a primary key."""
-    pairs = [pair.split() for pair in spec.split(",")]
-    return [
-        sa.Column(
-            name,
-            _TYPES[kind.rstrip("?!")],
-            nullable=kind.endswith("?"),
-            primary_key=kind.endswith("!"),
-            autoincrement=False,
-        )
-        for name, kind in pairs
-    ]
-
-
-def _id(kind: Any = sa.Integer) -> sa.Column[Any]:
-    return sa.Column("id", kind, primary_key=True)
-
-
-def _reference(name: str, target: str, kind: Any = sa.Integer, **options: Any) -> sa.Column[Any]:
-    key = sa.ForeignKey(target, ondelete=options.pop("ondelete", None))
-    return sa.Column(name, kind, key, **{"nullable": False, "autoincrement": False} | options)
-
-
-def _index(table: str, name: str, columns: str, *, where: str | None = None, unique: bool = False) -> None:
-    condition = None if where is None else sa.text(where)
-    options: dict[str, Any] = {"sqlite_where": condition, "postgresql_where": condition}
-    op.create_index(name, table, columns.split(), unique=unique, **options)
 
 
 def _create_machines() -> None:
@@ -117,6 +80,7 @@ def _create_machines() -> None:
     op.create_table(
         "catalogue",
         *_columns("code integer!, text text, severity text, target boolean"),
+        *_columns("cause text?, consequence text?, action text?, link text?"),
         sa.CheckConstraint(_SEVERITIES, name="severity"),
     )
     op.create_table(
@@ -294,6 +258,18 @@ def _create_notifications() -> None:
     _index("acknowledgements", "ix_acknowledgements_ended", "ended_us")
     _index("acknowledgements", "ix_acknowledgements_machine", "machine_id id")
     _index("acknowledgements", "ix_acknowledgements_notification", "notification_id")
+    op.create_table(
+        "answers",
+        _id(_ROW_ID),
+        _reference("machine_id", "machines.id"),
+        *_columns("code integer"),
+        _reference("notification_id", "notifications.id", _ROW_ID, ondelete="SET NULL", nullable=True),
+        *_columns("answer text, note text?, actor text, at_us bigint"),
+        sa.UniqueConstraint("notification_id"),
+        sa.CheckConstraint("answer IN ('handled', 'useful', 'wrong')", name="answer"),
+    )
+    _index("answers", "ix_answers_code", "code id")
+    _index("answers", "ix_answers_machine", "machine_id at_us")
     op.create_table(
         "webhooks",
         _id(),

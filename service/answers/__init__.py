@@ -1,0 +1,1 @@
+"""What operators answer to notifications and expected alarms; shown, counted and exported, never learned from."""
