@@ -7,6 +7,7 @@ import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from uuid import uuid4
 
 import numpy as np
 from numpy.random import Generator
@@ -27,7 +28,10 @@ from service.learning.history_file import ImportFile
 from service.learning.history_import import load_history
 from service.learning.models import NewMachine
 from service.machines.catalogue import CatalogueEntry, parse_catalogue
+from service.machines.events import EventWrite
+from service.machines.models import Agent
 from wire.identity import MachineId
+from wire.timestamps import to_us
 
 CODES, TARGETS = 154, 15  # of the simulated machines' catalogue
 _SEED = 19
@@ -56,6 +60,14 @@ def prepare(data_dir: Path, *, machines: int, days: float = 0, history: bool = F
         stores.versions.add_and_promote(
             _random_model(entries, history=history), report={}, at=now - timedelta(days=1)
         )
+        connect_agents(stores, now)
+
+
+def connect_agents(stores: Stores, now: datetime) -> None:
+    """Mark every agent as online: a machine that never connected is not forecast."""
+    agent = Agent(online=True, last_seen_at=now, version="1", epoch=uuid4(), spooled=0, skew_ms=0)
+    states = {machine.row_id: agent for machine in stores.machines.all()}
+    stores.events.commit(EventWrite(to_us(now), agent_states=states))
 
 
 def _load(stores: Stores, machines: int, days: float, now: datetime) -> None:

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import numpy as np
 from sqlalchemy import Connection, insert, text
 
+from benchmarks.seeded_store import connect_agents
 from forecasting.calibration import Calibration
 from forecasting.forecaster import Forecaster
 from forecasting.history import (
@@ -123,6 +124,7 @@ def settle(stores: Stores, plant: Plant, now: datetime) -> None:
                 for row in range(1, plant.machines + 1)
             ],
         )
+    connect_agents(stores, now)
 
 
 def catalogue(codes: int) -> list[CatalogueEntry]:

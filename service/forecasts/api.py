@@ -67,8 +67,12 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
 
     @routes.get("/forecasts", responses=responses(503))
     def list_forecasts() -> FleetForecasts:
-        """The fleet's newest forecasts, ordered by severity x probability x how far above usual."""
-        newest = cache.fresh_for(machines.all())
+        """The fleet's newest forecasts, ordered by severity x probability x how far above usual.
+
+        A machine that has never connected is left out.
+        """
+        connected = service.machines.agents()
+        newest = cache.fresh_for([machine for machine in machines.all() if machine.id in connected])
         return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=forecast_order))
 
     return routes

@@ -10,6 +10,7 @@ from forecasting.window import grid_floor
 from service.forecasts.cache import CachedForecast, ForecastCache, ForecastMade
 from service.forecasts.service import ForecastService
 from service.forecasts.store import ForecastStore
+from service.machines.models import Machine
 from service.machines.store import MachineStore
 from service.messaging.bus import ChangeBus
 from service.messaging.mqtt_client import MqttClient
@@ -108,7 +109,7 @@ class ForecastScheduler:
                 wrong[0], wrong[-1]
             )  # they were never due, and would stand in the way of those that will be
         already = self.stored.made_at(at) if leads else set()
-        due = [machine for machine in self.machines.all() if machine.row_id not in already]
+        due = [machine for machine in self._connected() if machine.row_id not in already]
         seen = self.newest.versions
         made = self.desk.forecast_now(due, at)
         if leads:
@@ -148,7 +149,7 @@ class ForecastScheduler:
         if not leads:
             self._leave(touched)
         try:
-            machines = [machine for machine in self.machines.all() if machine.id in touched] if touched else []
+            machines = [machine for machine in self._connected() if machine.id in touched] if touched else []
             forecasts = self.newest.fresh_for(machines)
         except Exception:
             self.newest.invalidate(touched)  # they still want a forecast when the trouble is over
@@ -156,6 +157,11 @@ class ForecastScheduler:
         for newest in forecasts:
             self._announce(newest, leads=leads)
         return len(machines)
+
+    def _connected(self) -> list[Machine]:
+        """Return the machines that have connected at least once; an imported past says nothing about now."""
+        agents = self.machines.agents()
+        return [machine for machine in self.machines.all() if machine.id in agents]
 
     def _leave(self, touched: Iterable[MachineId]) -> None:
         self._missed |= dict.fromkeys(touched, self.monotonic())

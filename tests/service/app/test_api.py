@@ -12,6 +12,7 @@ import alarmcast
 from alarmcast import Conflict, Gone, InProcess, NotFound, Rejected, TooLarge, Unavailable
 from service.app.service import Service
 from service.app.stores import Stores
+from service.forecasts.alarm_value import highest_value
 from service.machines.models import Machine
 from service.messaging.bus import ResourceChanged
 from service.settings import Settings
@@ -261,15 +262,13 @@ def test_a_moment_that_is_none_is_refused(shared_client: Client, at: str) -> Non
 
 @pytest.mark.usefixtures("champion")
 def test_the_fleets_forecasts_come_most_urgent_first(client: Client, stores: Stores, filler: Machine) -> None:
-    enrolled(stores.enrolments, MachineId("lyon", "filler-2"))
+    heard(stores, enrolled(stores.enrolments, MachineId("lyon", "filler-2")))
+    enrolled(stores.enrolments, MachineId("lyon", "never-connected"))
+    heard(stores, filler)
     raise_alarms(stores, filler, (NOW - timedelta(hours=40), 137), (NOW - timedelta(hours=1), 139))
     forecasts = client.forecasts.fleet().forecasts
     assert {(one.site, one.machine) for one in forecasts} == {FILLER, ("lyon", "filler-2")}
-
-    def expected(forecast: Forecast) -> float:
-        return max((alarm.probability for alarm in forecast.alarms if alarm.expected), default=0.0)
-
-    assert expected(forecasts[0]) >= expected(forecasts[1])
+    assert highest_value(forecasts[0].alarms) > highest_value(forecasts[1].alarms)
 
 
 @pytest.mark.usefixtures("champion")

@@ -6,7 +6,8 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.forecasts.cache import ForecastMade
 from service.machines.catalogue import CatalogueEntry, size_warning
-from tests.service.conftest import FILLER, NOW, small_model
+from service.machines.models import Machine
+from tests.service.conftest import FILLER, NOW, heard, small_model
 from tests.support.forecasts import Announced, refresh
 from wire.codec import MAX_BYTES
 from wire.forecasts import Forecast, PublishedForecast
@@ -19,10 +20,10 @@ def entries(number: int) -> list[CatalogueEntry]:
     return [CatalogueEntry(code, text.format(code % 40), "medium", target=True) for code in CODES[:number]]
 
 
-@pytest.mark.usefixtures("filler")
 def test_a_forecast_of_five_hundred_targets_is_published_below_the_limit_of_a_message(
-    service: Service, stores: Stores
+    service: Service, stores: Stores, filler: Machine
 ) -> None:
+    heard(stores, filler)
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
     mqtt, made = Announced(), list[ForecastMade]()

@@ -32,6 +32,12 @@ def newest(service: Service, stores: Stores) -> Forecast:
     return service.forecasts.cache.fresh_for(stores.machines.all())[0].forecast
 
 
+@pytest.fixture
+def connected(stores: Stores, filler: Machine) -> None:
+    """The machine's agent has connected: without it there is no forecast."""
+    heard(stores, filler)
+
+
 def test_a_forecast_is_the_networks_word_on_the_evidence_window(
     service: Service, stores: Stores, filler: Machine, champion: Forecaster
 ) -> None:
@@ -156,6 +162,7 @@ def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stor
 
 
 @pytest.mark.usefixtures("champion", "filler")
+@pytest.mark.usefixtures("connected")
 def test_who_does_not_lead_makes_forecasts_for_its_own_listeners_and_stores_none(
     service: Service, stores: Stores
 ) -> None:
@@ -173,6 +180,7 @@ def test_who_does_not_lead_makes_forecasts_for_its_own_listeners_and_stores_none
 
 @pytest.mark.usefixtures("champion")
 @pytest.mark.parametrize("listened", [True, False])
+@pytest.mark.usefixtures("connected")
 def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
     service: Service, stores: Stores, filler: Machine, *, listened: bool
 ) -> None:
@@ -219,6 +227,7 @@ def test_who_neither_leads_nor_has_listeners_is_idle(service: Service, stores: S
 
 
 @pytest.mark.usefixtures("champion")
+@pytest.mark.usefixtures("connected")
 def test_the_grid_stores_one_forecast_a_machine_and_quarter_and_it_never_changes(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
@@ -251,6 +260,7 @@ class Clocks:
 
 
 @pytest.mark.usefixtures("champion")
+@pytest.mark.usefixtures("connected")
 def test_forecasts_of_a_clock_that_was_ahead_do_not_stand_in_the_way_of_the_regular_ones(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
@@ -271,6 +281,7 @@ def test_forecasts_of_a_clock_that_was_ahead_do_not_stand_in_the_way_of_the_regu
 
 
 @pytest.mark.usefixtures("champion")
+@pytest.mark.usefixtures("connected")
 def test_a_clock_that_is_set_back_without_a_leap_before_deletes_nothing(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
@@ -288,6 +299,7 @@ def test_a_clock_that_is_set_back_without_a_leap_before_deletes_nothing(
 
 
 @pytest.mark.usefixtures("champion", "filler")
+@pytest.mark.usefixtures("connected")
 def test_arrivals_in_between_are_announced_but_not_stored(service: Service, stores: Stores) -> None:
     announced = Announced()
     rhythm = refresh(service, stores, announced)
