@@ -205,7 +205,7 @@ class MqttSource:
             client_id=client_id or self._options.client_id,
             protocol=version,
             manual_ack=True,
-            **({} if self._broker.is_v5 else {"clean_session": client_id is not None}),
+            clean_session=None if self._broker.is_v5 else client_id is not None,
         )
         if self._broker.username is not None:
             client.username_pw_set(self._broker.username, self._broker.password)

@@ -272,7 +272,7 @@ class OpcuaDevice:
     async def _skew(self) -> timedelta:
         if self._client is None:
             raise Unreachable("not connected")
-        now = await self._client.get_node(ua.ObjectIds.Server_ServerStatus_CurrentTime).read_value()
+        now: datetime = await self._client.get_node(ua.ObjectIds.Server_ServerStatus_CurrentTime).read_value()
         return (now if now.tzinfo else now.replace(tzinfo=UTC)) - datetime.now(UTC)
 
 

@@ -104,9 +104,9 @@ class S7Device:
             bits = bits_of(self._bytes(at, (at.bit + found.count + 7) // 8), 8)
             return found.active_bits(bits[at.bit : at.bit + found.count], signal)
         data = self._bytes(at, at.size * found.count)
-        if found.meaning == "bits":
-            return found.active_bits(bits_of(data, 8), signal)
         values = [int.from_bytes(data[n : n + at.size], "big") for n in range(0, len(data), at.size)]
+        if found.meaning == "bits":
+            return found.active_bits(bits_of(values, 8 * at.size), signal)
         if found.meaning == "flag":
             return found.active_bits([value != 0 for value in values], signal)
         return found.active_codes(values)

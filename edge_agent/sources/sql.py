@@ -85,7 +85,7 @@ class _Postgresql:
                 "A PostgreSQL journal needs a library. Install it with: pip install 'alarmcast[sql]'."
             ) from None
         self._error = psycopg.Error
-        more = {"password": password} if password else {}
+        more: dict[str, Any] = {"password": password} if password else {}
         try:
             self._connection = psycopg.connect(
                 url,

@@ -103,6 +103,7 @@ _WORDS: dict[Any, str] = {
     Path: "path",
     datetime: "moment",
     AwareDatetime: "moment",
+    dict[str, Any]: "table",
 }
 _BOUNDS: dict[type, Callable[[Any], str]] = {
     Ge: lambda part: f"≥ {part.ge}",

@@ -5,8 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from edge_agent.settings import load
+from edge_agent.sources.build import build_source, code_book
 from tests.docs.markdown import ROOT, code_blocks, markdown_files
 from wire.acks import Ack
+from wire.clock import PlantClock
 from wire.codec import decode, decode_batch
 
 
@@ -29,6 +34,20 @@ def test_python_examples_pass_the_type_checker(tmp_path: Path) -> None:
         cwd=ROOT,
     )
     assert checked.returncode == 0, checked.stdout
+
+
+def edge_examples() -> list[tuple[str, str]]:
+    folder = ROOT / "docs" / "connect"
+    return [(file.name, text) for file in sorted(folder.glob("*.md")) for text in blocks(file, "toml")]
+
+
+@pytest.mark.parametrize(("name", "text"), edge_examples())
+def test_edge_examples_configure_a_source(name: str, text: str, tmp_path: Path) -> None:
+    del name
+    file = tmp_path / "edge.toml"
+    file.write_text(text, encoding="utf-8")
+    settings = load(file, {}, {"ALARMCAST_EDGE_SOURCE_PASSWORD": "secret"})
+    build_source(settings, PlantClock(), code_book(settings))
 
 
 def test_json_examples_without_ellipsis_can_be_parsed() -> None:

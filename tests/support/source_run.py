@@ -72,6 +72,10 @@ class SourceRun:
     def warning(self) -> str:
         return self.spool.warning.text if self.spool.warning else ""
 
+    @property
+    def last_skipped(self) -> str:
+        return self.spool.last_skipped.text if self.spool.last_skipped else ""
+
     def until(self, condition: Any, what: str) -> "SourceRun":
         wait_until(lambda: condition(self) or not self._thread.is_alive(), what)
         assert condition(self), what

@@ -107,7 +107,7 @@ def test_missing_address_and_wrong_value_are_counted_once_and_do_not_stop_the_re
     server.words(0, 139)
     found.until_raised(139)
     assert found.spool.skipped == 1
-    assert "input 500: the device has no such address" in found.spool.last_skipped.text
+    assert "input 500: the device has no such address" in found.last_skipped
     server.words(110, 0xFFFF, 0xFFFF)
     found.until(lambda run: run.spool.skipped == 2, "the wrong value is counted")
     server.words(110, 0, 7)
