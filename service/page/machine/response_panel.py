@@ -44,8 +44,8 @@ class ResponsePanel:
         )
         site, _, name = self.machine.partition("/")
         mine = await client.answers.page(code=code, site=site, machine=name, limit=1)
-        if self._shown[0] != code:
-            return  # another alarm was selected during the requests
+        if self._shown[0] != code or self._view.is_deleted:
+            return  # another alarm was selected during the requests, or the machine was retired
         valid_from = forecast.as_of - (forecast.horizon_end - forecast.as_of)
         given = next((one.answer for one in mine.answers if one.at > valid_from), None)
         self._view.load(
