@@ -50,6 +50,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path, command: str) -> None:
         (["admin", "enrol", "Padova"], ["write site/machine"]),
         (["admin", "enrol", "padova/x", "--time-zone", "Mars"], ["Mars", "Europe/Rome"]),
         (["admin", "catalogue", "load", "/nowhere.csv"], ["Cannot read", "/nowhere.csv"]),
+        (["admin", "answer", "padova/x", "139", "handled"], ["no machine padova/x", "admin enrol"]),
         (["admin", "enrol", "padova/x", "--history", "/nowhere.csv"], ["no file /nowhere.csv"]),
         (["admin", "history", "load", "padova/x", "/dev/null"], ["no machine padova/x", "admin enrol"]),
         (["admin", "watch", "1"], ["No service is running", "alarmcast serve"]),

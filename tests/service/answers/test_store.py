@@ -10,6 +10,7 @@ from service.database.engine import Database
 from service.errors import NotFound
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.models import Machine
+from service.machines.retention_store import RetentionStore
 from service.notifications.models import Notification, NotificationChanges
 from service.notifications.store import NotificationStore
 from tests.service.conftest import NOW, enrolled
@@ -95,6 +96,14 @@ def test_of_answers_at_the_same_moment_one_stays(database: Database) -> None:
         thread.join()
     assert errors == []
     assert len(store.page(AnswerQuery())) == 1
+
+
+def test_old_answers_are_deleted_with_the_history(sqlite_database: Database) -> None:
+    store, machine = AnswerStore(sqlite_database), machine_at(sqlite_database, "padova")
+    answer_alarm(store, machine, Answer.HANDLED)
+    kept = answer_alarm(store, machine, Answer.HANDLED, after=9 * HOUR)
+    RetentionStore(sqlite_database).delete_other(NOW + HOUR, NOW)
+    assert store.page(AnswerQuery()) == [kept]
 
 
 def test_an_erased_machine_takes_its_answers_with_it(sqlite_database: Database) -> None:

@@ -16,6 +16,8 @@ import pytest
 from service.broker_access.certificates import Authority
 from service.database.engine import Database
 from service.learning.enrolment_store import EnrolmentStore
+from service.machines.catalogue import CatalogueEntry
+from service.machines.catalogue_store import CatalogueStore
 from service.machines.models import Machine
 from service.notifications.models import Notification, NotificationChanges, NotificationQuery
 from service.notifications.store import DeliveryStore, NotificationStore, WebhookStore
@@ -26,6 +28,7 @@ from tests.conftest import free_port, wait_until
 from tests.service.conftest import FILLER, NOW, enrolled
 from tests.support.webhook_receiver import HANG, Receiver
 from wire.enums import DeliveryState, Severity
+from wire.rest.catalogue import AlarmResponse
 from wire.signature import verify
 
 HOUR = timedelta(hours=1)
@@ -112,6 +115,8 @@ DELIVERED, WAITING, GIVEN_UP = DeliveryState.DELIVERED, DeliveryState.WAITING, D
 
 
 def test_a_notification_arrives_signed_and_says_what_is_likely(harness: Harness) -> None:
+    response = AlarmResponse(action="Splice the film")
+    CatalogueStore(harness.database).put(CatalogueEntry(139, "Film torn", "high", target=True, response=response))
     harness.hook("/andon")
     harness.open(139)
     sender = harness.start()
@@ -128,6 +133,7 @@ def test_a_notification_arrives_signed_and_says_what_is_likely(harness: Harness)
     assert letter.content["event"] == "notification.opened"
     assert (notice["site"], notice["machine"], notice["code"]) == ("padova", "filler-1", 139)
     assert (notice["probability"], notice["severity"]) == (0.7, "high")
+    assert notice["response"] == {"cause": None, "consequence": None, "action": "Splice the film", "link": None}
     assert sender.delivered == 1
 
 
