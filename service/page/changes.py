@@ -188,7 +188,7 @@ class RefreshLoop:
         if self._task is not None:
             self.trigger(*self._parts)  # it was disconnected, or another page of a feed was opened
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run(), name="refresh a page")
+            self._task = asyncio.create_task(self._run())
 
     def stop(self) -> None:
         """End after the current refresh."""

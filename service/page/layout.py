@@ -10,6 +10,7 @@ from nicegui import html, ui
 from alarmcast import AlarmcastError, AsyncClient, NotSignedIn
 from service.page.changes import RefreshLoop, Topic
 from service.page.components.elements import PlantClock, ThemeSwitch, UserMenu
+from service.page.components.refreshable import Refreshable
 from service.page.feeds import FleetFeed, StatusHistory
 from service.page.request_cache import RequestCache
 from service.page.session_check import CHECK_INTERVAL_S, SessionMonitor, redirect_to_login
@@ -87,16 +88,19 @@ def layout(
 
 def _refresh_error() -> Callable[[AlarmcastError | None], None]:
     """Draw the place where a page says that it is not up to date; return the function that shows an error."""
-    place = html.p(role="status").classes("ac-bad")
-    place.set_visibility(False)
+    place = Refreshable(_error_message)
 
     def show(error: AlarmcastError | None) -> None:
         if isinstance(error, NotSignedIn):
             redirect_to_login()
-        place.text = text("common.not_up_to_date", error=error) if error else ""
-        place.set_visibility(error is not None)
+        place.show(text("common.not_up_to_date", error=error) if error else "")
 
     return show
+
+
+def _error_message(message: str) -> None:
+    if message:
+        html.p(message, role="alert").classes("ac-bad")
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from service.page.security_headers import SecurityHeaders
 from service.page.texts import SCRIPT, script, text
 
 RECONNECT_S = 20.0  # a page and what is typed into it stay this long without a connection
+_DRAW_TIMEOUT_S = 30.0  # a page of a busy service is slow rather than an error
 _STATIC = Path(__file__).parent / "static"
 Draw = Callable[[PageContext, Request], Awaitable[Response | None]]
 
@@ -77,7 +78,7 @@ def _texts() -> Response:
 def _add_public_pages(auth: PageAuth, undelivered: Undelivered) -> None:
     """Add the pages that need no session."""
 
-    @ui.page(SIGN_IN)
+    @ui.page(SIGN_IN, response_timeout=_DRAW_TIMEOUT_S)
     async def _sign_in(request: Request) -> Response | None:
         undelivered.add(ui.context.client, client_address(request))
         wanted = request.query_params.get("next", "/")
@@ -86,7 +87,7 @@ def _add_public_pages(auth: PageAuth, undelivered: Undelivered) -> None:
         sign_in(wanted)
         return None
 
-    @ui.page(PASSWORD)
+    @ui.page(PASSWORD, response_timeout=_DRAW_TIMEOUT_S)
     async def _password(request: Request) -> Response | None:
         undelivered.add(ui.context.client, client_address(request))
         identity = await auth.identify(request)
@@ -141,7 +142,7 @@ def _user_page(auth: PageAuth, undelivered: Undelivered) -> Callable[[str], Call
                 undelivered.add(ui.context.client, f"user {context.me.name}")
                 return await draw(context, request)
 
-            ui.page(address)(draw_for_user)
+            ui.page(address, response_timeout=_DRAW_TIMEOUT_S)(draw_for_user)
 
         return add
 

@@ -1,12 +1,10 @@
 """The API keys: created, shown once, and revoked."""
 
 from service.page.access.role_fields import SiteChoices, role_field, sites_text
-from service.page.access.widgets import add_button
 from service.page.components.actions import Action, ActionRunner, FormValues, OneTimeSecret
-from service.page.components.blocks import empty_message, panel
+from service.page.components.blocks import add_button, panel
 from service.page.components.confirm_dialog import Field
 from service.page.components.data_table import Column, DataTable, Row, actions_cell, date_cell
-from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext
 from service.page.texts import text
 from wire.enums import Role
@@ -31,8 +29,7 @@ class ApiKeys:
             Column(""),
         ]
         with panel(text("access.keys.title"), note=text("access.keys.note")):
-            self._empty = Refreshable(empty_message)
-            self._table = DataTable(columns, [], label=text("access.keys.title"), zone=context.zone)
+            self._table = DataTable(columns, label=text("access.keys.title"), zone=context.zone)
             self._table.on_action(self._on_action)
             add_button(text("access.keys.add_open"), self._ask_add)
 
@@ -40,9 +37,7 @@ class ApiKeys:
         """Fetch and show the API keys."""
         keys = (await self._context.cache.get_or_fetch("keys", self._context.client.keys.list)).keys
         self._keys = {str(one.id): one for one in keys}
-        self._empty.show("" if keys else text("access.keys.empty"))
-        self._table.set_visibility(bool(keys))
-        self._table.show([_row(one) for one in keys])
+        self._table.show([_row(one) for one in keys], empty=text("access.keys.empty"))
 
     async def _on_action(self, _action: str, number: str) -> None:
         if number in self._keys:  # it may be revoked in the meantime

@@ -3,8 +3,7 @@
 from nicegui import html
 from nicegui.events import GenericEventArguments
 
-from service.page.access.widgets import pagination
-from service.page.components.blocks import empty_message, panel
+from service.page.components.blocks import pagination, panel
 from service.page.components.data_table import Column, DataTable, Row, date_cell
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, show_api_errors
@@ -40,8 +39,7 @@ class AuditLog:
                     html.span(text("access.audit.filter"))
                     html.input_(type="search", name="user", maxlength=200, placeholder="maria", autocomplete="off")
                 html.button(text("access.audit.apply"), type="submit").classes("ac-button")
-            self._empty = Refreshable(empty_message)
-            self._table = DataTable(columns, [], label=title, first=_PAGE_SIZE, sortable=False, zone=context.zone)
+            self._table = DataTable(columns, label=title, first=_PAGE_SIZE, sortable=False, zone=context.zone)
             self._pagination = Refreshable(self._draw_pagination)
 
     async def refresh(self) -> None:
@@ -51,9 +49,7 @@ class AuditLog:
         if (cursor, user) != (self._cursors[-1], self._user):
             return  # another page was chosen in the meantime
         self._next = page.next
-        self._empty.show("" if page.entries else text("access.audit.empty", user=user))
-        self._table.set_visibility(bool(page.entries))
-        self._table.show([_row(one) for one in page.entries])
+        self._table.show([_row(one) for one in page.entries], empty=text("access.audit.empty", user=user))
         self._pagination.show((len(self._cursors), page.next is not None))
 
     def _draw_pagination(self, shown: tuple[int, bool]) -> None:

@@ -5,9 +5,8 @@ import asyncio
 from nicegui import html
 from nicegui.events import GenericEventArguments
 
-from service.page.access.widgets import pagination
 from service.page.components.actions import Action, ActionRunner, FormValues, OneTimeSecret
-from service.page.components.blocks import empty_message, machine_title, panel
+from service.page.components.blocks import empty_message, machine_title, pagination, panel
 from service.page.components.data_table import (
     Cell,
     Column,
@@ -18,6 +17,7 @@ from service.page.components.data_table import (
     link,
     tag_cell,
 )
+from service.page.components.forms import EMIT_VALUE
 from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, show_api_errors
 from service.page.texts import text
@@ -26,7 +26,6 @@ from wire.rest.credentials import CredentialsView
 from wire.rest.machines import MachineView
 
 _PAGE_SIZE = 20  # credentials are fetched one by one
-_EMIT_VALUE = "(event) => emit(event.target.value)"
 
 
 class MachineCredentials:
@@ -52,10 +51,8 @@ class MachineCredentials:
                 with html.div(role="search").classes("ac-tools"), html.label():
                     html.span(text("access.machines.search"))
                     search = html.input_(type="search", name="machine", placeholder="padova/filler")
-                    search.on("input", self._on_search, js_handler=_EMIT_VALUE, throttle=0.3, leading_events=False)
-                self._table = DataTable(
-                    columns, [], label=title, first=_PAGE_SIZE, order=(1, True), zone=context.zone
-                )
+                    search.on("input", self._on_search, js_handler=EMIT_VALUE, throttle=0.3, leading_events=False)
+                self._table = DataTable(columns, label=title, first=_PAGE_SIZE, order=(1, True), zone=context.zone)
                 self._table.on_action(self._on_action)
                 self._pagination = Refreshable(self._draw_pagination)
         self._content.set_visibility(False)

@@ -1,9 +1,8 @@
 """The users: listed, added, changed, given a new password, removed."""
 
 from service.page.access.role_fields import SiteChoices, role_field, sites_text
-from service.page.access.widgets import add_button
 from service.page.components.actions import Action, ActionRunner, FormValues, OneTimeSecret
-from service.page.components.blocks import panel
+from service.page.components.blocks import add_button, panel
 from service.page.components.confirm_dialog import Field
 from service.page.components.data_table import Cell, Column, DataTable, Row, actions_cell, date_cell, tag_cell
 from service.page.layout import PageContext
@@ -27,7 +26,7 @@ class Users:
             Column(""),
         ]
         with panel(text("access.users.title")):
-            self._table = DataTable(columns, [], label=text("access.users.title"), zone=context.zone)
+            self._table = DataTable(columns, label=text("access.users.title"), zone=context.zone)
             self._table.on_action(self._on_action)
             add_button(text("access.users.add_open"), self._ask_add)
 

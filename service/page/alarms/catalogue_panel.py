@@ -38,7 +38,7 @@ class CataloguePanel:
                     add = html.button(text("alarms.catalogue.add"), type="button").classes("ac-button ac-small")
                     add.on("click", lambda: self._ask(None))
                 html.a(text("alarms.csv"), href="/v1/catalogue.csv", download="").classes("ac-button ac-small")
-            self._table = DataTable(columns, [], label=text("alarms.catalogue.title"), first=15)
+            self._table = DataTable(columns, label=text("alarms.catalogue.title"), first=15)
         self._table.on_action(self._on_action)
 
     async def refresh(self) -> None:

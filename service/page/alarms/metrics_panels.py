@@ -10,7 +10,6 @@ from service.page.alarms.rate import BANDS, RateChart, band_name
 from service.page.alarms.view import GROUPINGS, AlarmsQuery
 from service.page.components.blocks import (
     NOTHING,
-    empty_message,
     machine_title,
     number,
     panel,
@@ -104,7 +103,7 @@ class MetricsPanels:
 
     def _draw_breakdown(self, by: AlarmMetricsGrouping) -> None:
         columns = [Column(_group_name(by)), *tables.breakdown_columns()]
-        self._table = DataTable(columns, [], label=text("alarms.breakdown.label", group=_group_name(by)), first=31)
+        self._table = DataTable(columns, label=text("alarms.breakdown.label", group=_group_name(by)), first=31)
 
 
 class _ListPanel:
@@ -114,17 +113,14 @@ class _ListPanel:
         self._empty_text = empty
         with panel(title):
             html.p(help_text).classes("quiet small")
-            self._empty = Refreshable(empty_message)
-            self._table = DataTable(columns, [], label=title, first=10)
+            self._table = DataTable(columns, label=title, first=10)
             with html.div().classes("ac-tools"):
                 self._csv = _csv_link(text("alarms.csv"))
                 self._more = Refreshable(_note)
 
     def show(self, rows: list[Row], csv: str, count: int = 0) -> None:
         """Show these rows of ``count`` that exist."""
-        self._empty.show("" if rows else self._empty_text)
-        self._table.set_visibility(bool(rows))
-        self._table.show(rows)
+        self._table.show(rows, empty=self._empty_text)
         self._more.show(text("alarms.csv_more", shown=len(rows), count=count) if count > len(rows) else "")
         _set_href(self._csv, csv)
         self._csv.set_visibility(bool(rows))

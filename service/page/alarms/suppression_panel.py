@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from nicegui import html, ui
 
 from alarmcast import AlarmcastError
-from service.page.components.blocks import empty_message, machine_title, panel, plant_time
+from service.page.components.blocks import machine_title, panel, plant_time
 from service.page.components.data_table import (
     Cell,
     Column,
@@ -19,7 +19,6 @@ from service.page.components.data_table import (
     tag_cell,
 )
 from service.page.components.forms import Typed, choice, entry, form
-from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, show_api_errors
 from service.page.texts import text
 from wire.enums import Role
@@ -48,10 +47,8 @@ class SuppressionPanel:
         with html.div().classes("ac-pair"):
             with panel(text("alarms.shelved.title")):
                 html.p(text("alarms.shelved.help")).classes("quiet small")
-                self._no_shelves = Refreshable(empty_message)
                 self._shelves = DataTable(
                     [*shelf_columns, end, reason, actions],
-                    [],
                     label=text("alarms.shelved.title"),
                     first=10,
                     zone=context.zone,
@@ -59,10 +56,8 @@ class SuppressionPanel:
                 self._shelves.on_action(self._unshelve)
             with panel(text("alarms.maintenance.title")):
                 html.p(text("alarms.maintenance.help")).classes("quiet small")
-                self._no_windows = Refreshable(empty_message)
                 self._windows = DataTable(
                     [*window_columns, end, reason, actions],
-                    [],
                     label=text("alarms.maintenance.label"),
                     first=6,
                     zone=context.zone,
@@ -77,12 +72,9 @@ class SuppressionPanel:
         shelves = (await cache.get_or_fetch("shelves", client.shelves.list_all)).shelves
         windows = (await cache.get_or_fetch("windows", client.maintenance.page)).windows
         now = await self._now()
-        self._no_shelves.show("" if shelves else text("alarms.shelved.empty"))
-        self._shelves.set_visibility(bool(shelves))
-        self._shelves.show([self._shelf(one) for one in shelves])
-        self._no_windows.show("" if windows else text("alarms.maintenance.empty"))
-        self._windows.set_visibility(bool(windows))
-        self._windows.show([self._window(one, now) for one in windows[:_SHOWN_WINDOWS]])
+        self._shelves.show([self._shelf(one) for one in shelves], empty=text("alarms.shelved.empty"))
+        rows = [self._window(one, now) for one in windows[:_SHOWN_WINDOWS]]
+        self._windows.show(rows, empty=text("alarms.maintenance.empty"))
 
     def _form(self) -> None:
         sites = sorted({one.site for one in self._machines})

@@ -1,31 +1,33 @@
 """Blocks that every page is built of: panels, tables, stats, tags, timestamps, empty states."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from nicegui import html
+from nicegui.element import Element
 
 from service.page.texts import text
 from wire.zones import zone_word
 
 Cell = str | int | float | Callable[[], object] | None
 Stat = str | int | float | None
+PageButton = tuple[str, Callable[[], Awaitable[None]], bool]  # text, action, enabled
 NOTHING = "\N{EN DASH}"  # where there is no value
 _SEVERITY_SIGNS = {"high": "▲", "medium": "◆", "low": "●"}
 
 
 @contextmanager
-def panel(title: str, *, note: str = "", wide: bool = False) -> Iterator[None]:
+def panel(title: str, *, note: str = "", wide: bool = False) -> Iterator[Element]:
     """Draw a panel with its heading and a short ``note`` beside it."""
-    with html.section().classes("ac-panel" + (" ac-wide" if wide else "")):
+    with html.section().classes("ac-panel" + (" ac-wide" if wide else "")) as section:
         with html.header():
             html.h2(title)
             if note:
                 html.span(note).classes("quiet small")
-        yield
+        yield section
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, numbers: Sequence[int] = (), label: str) -> None:
@@ -130,3 +132,19 @@ def percent(share: float | None) -> str:
 def number(value: float | None, digits: int = 2) -> str:
     """Return a value with so many digits, or a dash without a value."""
     return NOTHING if value is None else f"{value:,.{digits}f}"
+
+
+def add_button(title: str, ask: Callable[[], None]) -> None:
+    """Draw the button below a table that opens the dialog for a new row."""
+    with html.div().classes("ac-tools"):
+        html.button(title, type="button").classes("ac-button").on("click", ask)
+
+
+def pagination(previous: PageButton, following: PageButton, position: str) -> None:
+    """Draw the buttons to the previous and the next page, and the position."""
+    with html.div().classes("ac-tools"):
+        for title, turn, enabled in (previous, following):
+            button = html.button(title, type="button").classes("ac-button ac-small").on("click", turn)
+            if not enabled:
+                button.props("disabled")
+        html.span(position).classes("quiet small")

@@ -14,7 +14,8 @@ function compare(a, b) {
 
 export default {
   template: `
-    <div class="ac-data-table">
+    <p v-if="empty && !rows.length" class="ac-empty">{{ empty }}</p>
+    <div v-else class="ac-data-table">
       <div class="ac-scroll" tabindex="0" role="region" :aria-label="label">
         <table class="ac-table">
           <thead>
@@ -44,7 +45,7 @@ export default {
     </div>`,
   props: {
     columns: Array, rows: Array, label: String, zone: { type: String, default: "UTC" },
-    first: { type: Number, default: 20 }, order: { type: Object, default: null }, sortable: { type: Boolean, default: true }, chosen: { default: null },
+    first: { type: Number, default: 20 }, order: { type: Object, default: null }, sortable: { type: Boolean, default: true }, chosen: { default: null }, empty: { type: String, default: "" },
   },
   emits: ["action"],
   data() {

@@ -40,7 +40,6 @@ class DataTable(ui.element, component="data_table.js", esm=_FORMAT):
     def __init__(
         self,
         columns: Sequence[Column],
-        rows: Sequence[Row],
         *,
         label: str,
         zone: str = "UTC",
@@ -50,7 +49,7 @@ class DataTable(ui.element, component="data_table.js", esm=_FORMAT):
     ) -> None:
         super().__init__()
         self._props["columns"] = [asdict(column) for column in columns]
-        self._props["rows"] = [asdict(row) for row in rows]
+        self._props["rows"] = []
         self._props["label"] = label
         self._props["zone"] = zone
         self._props["first"] = first
@@ -58,11 +57,11 @@ class DataTable(ui.element, component="data_table.js", esm=_FORMAT):
         if order is not None:
             self._props["order"] = {"index": order[0], "descending": order[1]}
 
-    def show(self, rows: Sequence[Row]) -> None:
-        """Show these rows instead; the reader's order and length stay."""
-        data = [asdict(row) for row in rows]
-        if data != self._props["rows"]:
-            self._props["rows"] = data
+    def show(self, rows: Sequence[Row], *, empty: str = "") -> None:
+        """Show these rows instead, or ``empty`` without rows; the reader's order and length stay."""
+        shown = {"rows": [asdict(row) for row in rows], "empty": empty}
+        if any(self._props.get(name) != value for name, value in shown.items()):
+            self._props.update(shown)
             self.update()
 
     def choose(self, key: str | None) -> None:

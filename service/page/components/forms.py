@@ -13,6 +13,7 @@ _SEND = """(event) => {
     event.preventDefault();
     emit(Object.fromEntries(new FormData(event.target)));
 }"""
+EMIT_VALUE = "(event) => emit(event.target.value)"
 Typed = dict[str, str]
 
 
@@ -49,6 +50,19 @@ def choice(name: str, title: str, options: Iterable[tuple[str, str]], chosen: st
     with html.label().classes("ac-entry"):
         html.span(title)
         return select(name, options, chosen)
+
+
+def chooser(
+    name: str,
+    title: str,
+    options: Iterable[tuple[str, str]],
+    chosen: str,
+    on_change: Callable[[GenericEventArguments], object],
+) -> None:
+    """Draw a choice that takes effect at once."""
+    with html.label():
+        html.span(title)
+        select(name, options, chosen).on("change", on_change, js_handler=EMIT_VALUE)
 
 
 def select(name: str, options: Iterable[tuple[str, str]], chosen: str = "") -> Element:

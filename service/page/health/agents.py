@@ -36,7 +36,6 @@ class Agents:
             self._empty = Refreshable(_empty)
             self._table = DataTable(
                 columns,
-                [],
                 label=text("health.agents.title"),
                 order=(_STATE_COLUMN, True),
                 first=12,

@@ -37,13 +37,13 @@ class Quarantine:
         with panel(text("health.quarantine.title"), note=text("health.quarantine.note"), wide=True):
             self._empty = Refreshable(_empty)
             self._reasons = DataTable(
-                reason_columns, [], label=text("health.quarantine.by_reason"), first=12, zone=context.zone
+                reason_columns, label=text("health.quarantine.by_reason"), first=12, zone=context.zone
             )
             self._reasons.on_action(self._on_reason)
             with html.div().classes("ac-inside") as self._items_panel:
                 self._title: Refreshable[str] = Refreshable(html.h3)
                 self._items = DataTable(
-                    item_columns, [], label=text("health.quarantine.items_label"), first=10, zone=context.zone
+                    item_columns, label=text("health.quarantine.items_label"), first=10, zone=context.zone
                 )
                 self._items.on_action(self._on_item)
                 self._item = QuarantineItem(self._replay, context.zone)

@@ -30,11 +30,13 @@ class StatusBanner:
         errors = dict(status.errors) if status else {}
         if history.error:
             errors[text("health.part.page")] = text("health.no_status", error=history.error)
-        self._place.show((errors, dict(status.warnings) if status else {}))
+        has_model = status is not None and status.model_version is not None
+        self._place.show((errors, dict(status.warnings) if status else {}, has_model))
 
 
-def _banner(shown: tuple[dict[str, str], dict[str, str]]) -> None:
-    errors, warnings = shown
+def _banner(shown: tuple[dict[str, str], dict[str, str], bool]) -> None:
+    errors, warnings, has_model = shown
+    fine = text("health.ok_with_warnings") if warnings else text("health.ok")
     with html.div(role="status").classes("ac-state"):
         for part, why in errors.items():
             _message("✕", text("health.error", part=part.replace("_", " ")), why, "ac-bad")
@@ -43,7 +45,7 @@ def _banner(shown: tuple[dict[str, str], dict[str, str]]) -> None:
         if not errors:
             with html.p().classes("ac-fine"):
                 html.span("✓", **{"aria-hidden": "true"}).classes("ac-good")
-                html.span(text("health.ok_with_warnings") if warnings else text("health.ok"))
+                html.span(fine if has_model else text("health.ok_no_model"))
 
 
 def _message(sign: str, title: str, why: str, style: str) -> None:

@@ -8,7 +8,7 @@ from nicegui import events, html
 from alarmcast import AsyncClient
 from service.page.components.blocks import NOTHING, Cell, empty_state, number, percent, stats, table
 from service.page.components.elements import Chart
-from service.page.components.forms import select
+from service.page.components.forms import chooser
 from service.page.layout import show_api_errors
 from service.page.learning.answers import draw_answers
 from service.page.texts import text
@@ -17,7 +17,6 @@ from wire.rest.scores import CalibrationBinView, ScoreboardView, ScoreRow, Score
 
 _SHOWN_ROWS = 60
 _GROUPINGS = (Grouping.MACHINE, Grouping.CODE, Grouping.VERSION)
-_EMIT_VALUE = "(event) => emit(event.target.value)"
 
 
 class ScoreboardPanel:
@@ -27,15 +26,10 @@ class ScoreboardPanel:
         self._client = client
         self._days, self._by = 30, Grouping.MACHINE
         with html.div().classes("ac-tools"):
-            with html.label():
-                html.span(text("learning.scores.period"))
-                period = select("period", _periods().items(), str(self._days))
-                period.on("change", self._choose_period, js_handler=_EMIT_VALUE)
-            with html.label():
-                html.span(text("learning.scores.group_by"))
-                groupings = [(one.value, _group_name(one)) for one in _GROUPINGS]
-                group = select("group", groupings, self._by.value)
-                group.on("change", self._choose_grouping, js_handler=_EMIT_VALUE)
+            period, periods = text("learning.scores.period"), _periods().items()
+            chooser("period", period, periods, str(self._days), self._choose_period)
+            groupings = [(one.value, _group_name(one)) for one in _GROUPINGS]
+            chooser("group", text("learning.scores.group_by"), groupings, self._by.value, self._choose_grouping)
         self._place = html.div().classes("ac-stack")
         self._shown: ScoreboardView | None = None
 

@@ -7,6 +7,7 @@ from nicegui.events import GenericEventArguments
 
 from service.page.components.blocks import empty_state, panel
 from service.page.components.elements import Chart
+from service.page.components.forms import chooser
 from service.page.layout import PageContext, show_api_errors
 from service.page.machine.elements import ForecastGrid
 from service.page.machine.score_chart import METRICS, options, summary
@@ -37,18 +38,13 @@ class ForecastHistoryPanel:
     def draw_scores(self) -> None:
         """Draw the chart by day."""
         with panel(text("machine.scores"), note=text("machine.scores.note")):
-            with (
-                html.div().classes("ac-tools"),
-                html.label(text("machine.scores.metric")),
-                html.select() as metrics,
-            ):
-                for name in METRICS:
-                    html.option(text(f"machine.scores.{name}"), value=name)
+            with html.div().classes("ac-tools"):
+                metrics = [(name, text(f"machine.scores.{name}")) for name in METRICS]
+                chooser("metric", text("machine.scores.metric"), metrics, self.metric, self._choose)
             self._help = ui.label("").classes("quiet small")
             self._no_scores = html.div()
             self._chart = Chart({}, label=text("machine.scores"), zone="UTC")
             self._chart.set_visibility(False)
-        metrics.on("change", self._choose, js_handler="(event) => emit(event.target.value)")
 
     async def refresh(self) -> None:
         """Fetch the newest past forecasts and the scores."""

@@ -41,7 +41,7 @@ class ForecastPanel:
             with panel(title, note=text("machine.forecast.note")):
                 self._none = html.div()
                 self._list = ForecastList()
-            with panel(text("machine.factors")):
+            with panel(text("machine.factors")) as self._factors_panel:
                 self._response = ResponsePanel(self.context, self.machine, self.zone)
                 self._response.draw()
                 self._factors = FactorList()
@@ -126,9 +126,8 @@ class ForecastPanel:
         if self.removed or error == self._error:
             return
         self._error = error
-        for component in (self._list, self._factors):
+        for component in (self._list, self._factors_panel):
             component.set_visibility(not error)
-        self._actions.set_visibility(not error and self.context.may(Role.OPERATOR))
         self._none.clear()
         if error:
             with self._none:

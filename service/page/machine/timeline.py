@@ -8,6 +8,7 @@ from nicegui.events import GenericEventArguments
 
 from service.page.components.blocks import machine_title, panel
 from service.page.components.elements import Chart
+from service.page.components.forms import chooser
 from service.page.layout import PageContext, show_api_errors
 from service.page.machine.timeline_chart import options
 from service.page.texts import text
@@ -31,14 +32,11 @@ class TimelinePanel:
         """Draw the panel; ``refresh`` loads the alarms."""
         with panel(text("machine.timeline"), note=text("machine.timeline.note")):
             with html.div().classes("ac-tools"):
-                with html.label(text("machine.timeline.span")), html.select() as spans:
-                    for hours in _SPANS_H:
-                        option = html.option(text(f"machine.timeline.span.{hours}"), value=str(hours))
-                        option.props("selected" if hours == _DEFAULT_SPAN_H else "")
+                spans = [(str(hours), text(f"machine.timeline.span.{hours}")) for hours in _SPANS_H]
+                chooser("span", text("machine.timeline.span"), spans, str(_DEFAULT_SPAN_H), self._choose)
                 self._summary = ui.label("").classes("quiet small").props('role="status"')
             self._chart = Chart({}, label=text("machine.timeline.label"), zone=self.zone)
             self._chart.classes("ac-tall")
-        spans.on("change", self._choose, js_handler="(event) => emit(event.target.value)")
 
     async def refresh(self) -> None:
         """Fetch the alarms of the span."""

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from service.page.components.blocks import empty_message, panel
+from service.page.components.blocks import panel
 from service.page.components.data_table import Cell, Column, DataTable, Row, moment, tag_cell
-from service.page.components.refreshable import Refreshable
 from service.page.texts import text
 from wire.enums import DeliveryState
 from wire.rest.notifications import DeliveryView, NotificationView
@@ -24,16 +23,13 @@ class Deliveries:
             Column(text("notifications.column.next_attempt")),
         ]
         with panel(text("notifications.deliveries.title"), note=text("notifications.deliveries.note")):
-            self._empty = Refreshable(empty_message)
-            self._table = DataTable(columns, [], label=text("notifications.deliveries.title"), first=10, zone=zone)
+            self._table = DataTable(columns, label=text("notifications.deliveries.title"), first=10, zone=zone)
 
     def show(self, notifications: Sequence[NotificationView], webhooks: Sequence[WebhookView]) -> None:
         """Show the deliveries of these notifications."""
         urls = {one.id: one.url for one in webhooks}
         rows = [_row(one, delivery, urls) for one in notifications for delivery in one.deliveries]
-        self._empty.show("" if rows else text("notifications.deliveries.empty"))
-        self._table.set_visibility(bool(rows))
-        self._table.show(rows)
+        self._table.show(rows, empty=text("notifications.deliveries.empty"))
 
 
 def state_cell(delivery: DeliveryView) -> dict[str, object]:

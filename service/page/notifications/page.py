@@ -4,9 +4,8 @@ from nicegui import html
 
 from service.page.changes import Topic
 from service.page.components.actions import ActionRunner
-from service.page.components.blocks import empty_message, panel, percent
+from service.page.components.blocks import panel, percent
 from service.page.components.data_table import Cell, Column, DataTable, Row, alarm, figure, link, moment, tag_cell
-from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, layout
 from service.page.notifications.answers import answer_cell, answering, response_cell
 from service.page.notifications.deliveries import Deliveries
@@ -50,8 +49,7 @@ class _NotificationsPage:
             Column(text("notifications.column.sent_to")),
         ]
         with panel(text("notifications.recent"), note=text("notifications.recent_note"), wide=True):
-            self._empty = Refreshable(empty_message)
-            self._table = DataTable(columns, [], label=text("notifications.recent"), zone=context.zone)
+            self._table = DataTable(columns, label=text("notifications.recent"), zone=context.zone)
             self._table.on_action(answering(context))
         with html.div().classes("ac-pair"):
             self._deliveries = Deliveries(context.zone)
@@ -65,9 +63,7 @@ class _NotificationsPage:
         fleet = await cache.get_or_fetch("machines", client.machines.list)
         zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
         recent, webhooks = page.notifications, await self._list_webhooks()
-        self._empty.show("" if recent else text("notifications.empty"))
-        self._table.set_visibility(bool(recent))
-        self._table.show([_row(one, zones, self._context) for one in recent])
+        self._table.show([_row(one, zones, self._context) for one in recent], empty=text("notifications.empty"))
         self._deliveries.show(recent, webhooks)
         self._webhooks.show(webhooks, recent)
 

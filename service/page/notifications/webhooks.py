@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from nicegui import html, ui
+from nicegui import ui
 
 from service.page.components.actions import Action, ActionRunner, FormValues, OneTimeSecret
-from service.page.components.blocks import empty_message, panel
+from service.page.components.blocks import add_button, panel
 from service.page.components.confirm_dialog import Field
 from service.page.components.data_table import Cell, Column, DataTable, Row, actions_cell, tag_cell
-from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, show_api_errors
 from service.page.notifications.deliveries import answer_text, state_cell
 from service.page.texts import text
@@ -34,28 +33,23 @@ class Webhooks:
             Column(""),
         ]
         with panel(text("notifications.webhooks.title"), note=text("notifications.webhooks.note")):
-            self._empty = Refreshable(empty_message)
             self._table = DataTable(
-                columns, [], label=text("notifications.webhooks.title"), first=10, zone=context.zone
+                columns, label=text("notifications.webhooks.title"), first=10, zone=context.zone
             )
             self._table.on_action(self._on_action)
             if self._is_admin:
-                with html.div().classes("ac-tools"):
-                    add = html.button(text("notifications.webhooks.add_open"), type="button")
-                    add.classes("ac-button").on("click", self._ask_add)
+                add_button(text("notifications.webhooks.add_open"), self._ask_add)
 
     def show(self, webhooks: Sequence[WebhookView], notifications: Sequence[NotificationView]) -> None:
         """Show these webhooks with their last delivery."""
         self._webhooks = {str(one.id): one for one in webhooks}
         empty, admins_only = text("notifications.webhooks.empty"), text("notifications.webhooks.admins_only")
-        none = empty if self._is_admin else admins_only
-        self._empty.show("" if webhooks else none)
-        self._table.set_visibility(bool(webhooks))
         last: dict[int, DeliveryView] = {}
         for one in notifications:
             for delivery in one.deliveries:
                 last.setdefault(delivery.webhook, delivery)
-        self._table.show([_row(one, last.get(one.id)) for one in webhooks])
+        rows = [_row(one, last.get(one.id)) for one in webhooks]
+        self._table.show(rows, empty=empty if self._is_admin else admins_only)
 
     async def _on_action(self, action: str, key: str) -> None:
         webhook = self._webhooks.get(key)
