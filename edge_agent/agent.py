@@ -140,8 +140,6 @@ def read_into_spool(
                 ) from None
         if batch.alarms or batch.skipped or batch.lost or batch.warning:
             wake()
-        if stop.is_set():
-            break
 
 
 def _appendix(batch: SourceBatch, now: datetime) -> Appendix:

@@ -43,6 +43,7 @@ class SourceKind(StrEnum):
     MQTT = "mqtt"
     HTTP = "http"
     SQL = "sql"
+    SPARKPLUG = "sparkplug"
 
 
 _KINDS = frozenset(kind.value for kind in SourceKind)

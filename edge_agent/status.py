@@ -84,6 +84,7 @@ class SpoolStats:
     skipped: int = 0
     last_skipped: Note | None = None
     warning: Note | None = None
+    source: str | None = None  # the kind of the source
 
 
 def inspect_spool(spool: Path) -> SpoolStats | None:
@@ -106,6 +107,7 @@ def inspect_spool(spool: Path) -> SpoolStats | None:
         int(meta.get("skipped", 0)),
         _note(meta.get("last_skipped")),
         _note(meta.get("warning")),
+        meta.get("bookmark", "").partition(" ")[0] or None,
     )
 
 
@@ -113,10 +115,15 @@ def skipped_rows(view: SpoolStats) -> str:
     """Return the message about unreadable rows of the source."""
     last = view.last_skipped
     shown = f"; last: {last.text} ({last.at.isoformat(timespec='seconds')})" if last else ""
-    return (
-        f"{view.skipped} rows of the source could not be read{shown}; check the source's format: "
-        "timestamp,alarm,serial with a time like 2026-11-16 08:00:00 and a whole number as alarm"
+    hint = (
+        ""
+        if view.source and view.source != "tail"
+        else (
+            "; check the source's format: timestamp,alarm,serial with a time like 2026-11-16 08:00:00 and a whole "
+            "number as alarm, or name its columns in [tail]"
+        )
     )
+    return f"{view.skipped} rows of the source could not be read{shown}{hint}"
 
 
 def _note(text: str | None) -> Note | None:

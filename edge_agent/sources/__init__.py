@@ -52,7 +52,7 @@ class Source(Protocol):
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield alarms after ``bookmark``, or from the start if it is None, until ``stop`` or the end.
 
-        The next batch is requested only after the last one is in the spool.
+        The next batch is requested only after the last one is in the spool, also at a stop: a source ends itself.
         """
         ...
 

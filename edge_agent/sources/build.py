@@ -24,6 +24,7 @@ PROTOCOLS = (
     SourceKind.MQTT,
     SourceKind.HTTP,
     SourceKind.SQL,
+    SourceKind.SPARKPLUG,
 )
 
 

@@ -16,6 +16,7 @@ from edge_agent.sources.signals import (
     Unreachable,
     Unreadable,
     bits_of,
+    by_address,
     host_and_port,
     parse_options,
 )
@@ -54,7 +55,7 @@ class ModbusDevice:
     def __init__(self, options: ModbusOptions) -> None:
         self._host, self._port = host_and_port(options.url, "modbus", 502)
         self._unit = options.unit
-        self._signals = {signal.title: signal for signal in options.signals}
+        self._signals = by_address((signal.title, signal) for signal in options.signals)
         self._client: ModbusTcpClient | None = None
         self.title = f"modbus://{self._host}:{self._port}"
         self.signals = list(self._signals)

@@ -1,5 +1,6 @@
 """Watch the signals of a controller and report their edges."""
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from edge_agent.sources.edges import Described, Edge, EdgeDetector, number_edges
 from edge_agent.sources.outage import Notice, Outage, read_bookmark, write_bookmark
 from edge_agent.sources.signals import Unreachable
 from wire.broker_check import Finding
+
+log = logging.getLogger(__name__)
 
 _MIN_RETRY_S, _MAX_RETRY_S = 0.5, 10.0
 _BOOKMARK_INTERVAL_S = 10.0  # without alarms: a gap after a crash begins at most this much too early
@@ -87,8 +90,10 @@ class Monitored:
                     if not opened:
                         self._device.open()
                         opened = True
-                    step = self._step(self._device.readings(stop), detector)
-                except Unreachable as error:
+                    readings = self._device.readings(stop)
+                except Exception as error:
+                    if not isinstance(error, Unreachable):
+                        log.exception("the connection to %s failed in an unexpected way", self._device.title)
                     self._device.close()
                     opened = False
                     notice = outage.failed(str(error), self._context.now())
@@ -98,6 +103,7 @@ class Monitored:
                     retry = min(retry * 2, _MAX_RETRY_S)
                     continue
                 retry = _MIN_RETRY_S
+                step = self._step(readings, detector)
                 lost = outage.succeeded(self._context.now()) or step.lost
                 if step.edges or step.skipped or lost or time.monotonic() - written >= _BOOKMARK_INTERVAL_S:
                     written = time.monotonic()

@@ -20,13 +20,14 @@ from edge_agent.sources.monitor import Monitored, Reading
 from edge_agent.sources.opcua_conditions import EVENT_FILTER, ConditionReader
 from edge_agent.sources.opcua_security import make_secure
 from edge_agent.sources.opcua_values import TagSignal, packml_alarms, tag_alarms
-from edge_agent.sources.signals import Options, Unreachable, Unreadable, parse_options
+from edge_agent.sources.signals import Options, Unreachable, Unreadable, by_address, parse_options
 from wire.broker_check import Finding
 
 _TIMEOUT_S = 5.0
 _WAIT_S = 0.2
 _QUEUE_SIZE = 1000  # of a monitored item; 0 and 1 lose changes, and the maximum has a special meaning
 _MAX_WAITING = 100_000  # notifications; beyond it the connection is closed, which is a gap
+_MAX_READINGS = 5000  # stored in one transaction
 _MAX_FUTURE = timedelta(minutes=5)
 _MAX_SKEW = timedelta(minutes=1)
 _OVERFLOW = 0x480  # info bits of a status code: changes before this one were lost
@@ -76,7 +77,7 @@ class OpcuaDevice:
         self._waiting: deque[Any] = deque()
         self._arrived = asyncio.Event()
         self._names: dict[ua.NodeId, str] = {}
-        self._signals = {signal.node: signal for signal in options.signals}
+        self._signals = by_address((signal.node, signal) for signal in options.signals)
         self._missing: dict[str, str] = {}
         self._retry_at = 0.0
         self.title = options.url
@@ -221,12 +222,13 @@ class OpcuaDevice:
 
     async def _collect(self) -> list[Reading]:
         client, subscription = self._client, self._subscription
-        if client is None or subscription is None or client.state is not UaClientState.CONNECTED:
+        is_connected = client is not None and client.state is UaClientState.CONNECTED
+        if client is None or subscription is None or not (is_connected or self._waiting):
             raise Unreachable("the connection was lost")
         if subscription.subscription_id != self._number or len(self._waiting) > _MAX_WAITING:
             raise Unreachable("the server has ended the subscription, or sends more than can be stored")
         missing = [Reading(signal, problem=problem) for signal, problem in self._missing.items()]
-        if self._missing and self._options.mode == "tags" and time.monotonic() >= self._retry_at:
+        if is_connected and self._missing and self._options.mode == "tags" and time.monotonic() >= self._retry_at:
             again = {node: node for node in self._missing}
             self._missing.clear()
             await self._subscribe(client, again)
@@ -237,7 +239,9 @@ class OpcuaDevice:
             except TimeoutError:
                 return missing
         readings = missing
-        while self._waiting:
+        while self._waiting and len(readings) < _MAX_READINGS:
+            if isinstance(self._waiting[0], Unreachable) and readings:
+                break  # what was received before is stored first
             readings.extend(self._read(self._waiting.popleft()))
         return readings
 

@@ -18,6 +18,7 @@ from edge_agent.sources.signals import (
     Unreachable,
     Unreadable,
     bits_of,
+    by_address,
     host_and_port,
     parse_options,
 )
@@ -83,7 +84,7 @@ class S7Device:
     def __init__(self, options: S7Options) -> None:
         self._host, self._port = host_and_port(options.url, "s7", 102)
         self._rack, self._slot = options.rack, options.slot
-        self._signals = {signal.address: signal for signal in options.signals}
+        self._signals = by_address((signal.address, signal) for signal in options.signals)
         self._client: Client | None = None
         self.title = f"s7://{self._host}:{self._port}"
         self.signals = list(self._signals)

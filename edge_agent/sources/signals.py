@@ -1,6 +1,6 @@
 """Signals of a controller: bits that are alarms each, or words that contain the active code."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -58,6 +58,19 @@ class Signal(Options):
 def bits_of(words: Sequence[int], width: int) -> list[bool]:
     """Return the bits of words, the lowest bit of the first word first."""
     return [bool(word >> bit & 1) for word in words for bit in range(width)]
+
+
+Kind = TypeVar("Kind", bound=Signal)
+
+
+def by_address(signals: Iterable[tuple[str, Kind]]) -> dict[str, Kind]:
+    """Return signals by their address; each address may be used once."""
+    found: dict[str, Kind] = {}
+    for address, signal in signals:
+        if address in found:
+            raise ConfigRejected(f"Two signals have the address {address}; give each its own.")
+        found[address] = signal
+    return found
 
 
 Model = TypeVar("Model", bound=Options)

@@ -76,6 +76,8 @@ class Tail:
                     for batch, reached in self._read_to_the_end(file, reading.offset):
                         position = reached
                         yield batch
+                        if stop.is_set():
+                            return
                 self._was_at_end = time.monotonic()
             stop.wait(self._poll)
 

@@ -151,6 +151,19 @@ def test_the_last_line_of_a_log_says_whether_it_can_be_read(
     assert (found.ok, word in found.message) == (ok, True), found
 
 
+def test_source_of_a_protocol_and_columns_of_a_log_are_checked(tmp_path: Path) -> None:
+    options = json.dumps({"url": f"127.0.0.1:{free_port()}", "signals": [{"as": "flag", "address": "M1.0"}]})
+    found = findings(tmp_path, source_kind="s7", source_options=options, broker_host="broker.invalid")["source"]
+    assert (found.ok, "check address, rack, slot" in found.message) == (False, True)
+    wrong = findings(tmp_path, source_kind="s7", broker_host="broker.invalid")["source"]
+    assert (wrong.ok, wrong.message) == (False, "The setting s7.url is missing.")
+    log = tmp_path / "log.csv"
+    log.write_text("Zeit;Nr\n2026-11-16 08:00:00;139\n")
+    columns = json.dumps({"delimiter": ";", "time": "Zeit", "code": "Nr"})
+    more = {"source_kind": "tail", "source_path": log, "source_options": columns}
+    assert "last alarm 139" in findings(tmp_path, broker_host="broker.invalid", **more)["source"].message
+
+
 def edge(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "edge_agent", *(str(part) for part in arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False)

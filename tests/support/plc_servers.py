@@ -37,6 +37,8 @@ class ModbusServer:
         started.set()
         await self._stopped.wait()
         await server.shutdown()
+        for _ in range(10):
+            await asyncio.sleep(0)  # transports close in later turns of the loop
 
     def coil(self, address: int, *, value: bool) -> None:
         assert not self._client.write_coil(address, value, device_id=1).isError()

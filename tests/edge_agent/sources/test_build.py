@@ -11,7 +11,8 @@ from tests.system.conftest import clean_environment
 
 _WITHOUT = """
 import sys
-sys.modules.update(dict.fromkeys(["pymodbus", "pymodbus.client", "snap7", "snap7.client", "asyncua"]))
+missing = ["pymodbus", "pymodbus.client", "snap7", "snap7.client", "asyncua", "google.protobuf"]
+sys.modules.update(dict.fromkeys(missing))
 from edge_agent.__main__ import main
 sys.exit(main())
 """
@@ -23,7 +24,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("kind", ["modbus", "s7", "opcua"])
+@pytest.mark.parametrize("kind", ["modbus", "s7", "opcua", "sparkplug"])
 def test_missing_library_is_a_sentence_that_names_the_extra(kind: str) -> None:
     flags = ["--site", "a", "--machine", "b", "--source-kind", kind]
     done = run("-c", _WITHOUT, "run", *flags)
@@ -35,7 +36,7 @@ def test_agent_without_a_protocol_imports_none_of_their_libraries() -> None:
     code = "import sys, edge_agent.agent; print(*sys.modules)"
     loaded = {name.partition(".")[0] for name in run("-c", code).stdout.split()}
     assert "paho" in loaded
-    assert not loaded & {"asyncua", "pymodbus", "snap7", "psycopg", "asyncio"}
+    assert not loaded & {"asyncua", "pymodbus", "snap7", "psycopg", "google", "asyncio"}
 
 
 def test_every_protocol_is_a_kind_with_a_table_of_its_name() -> None:
