@@ -240,7 +240,7 @@ def _summary(report: EvaluationReport, vocabulary: Vocabulary) -> str:
     skill = [result.brier_skill for result in results if result.brier_skill is not None]
     machines = "1 machine" if len(results) == 1 else f"{len(results)} machines"
     return (
-        f"{machines}, {len(vocabulary.inputs)} codes, exam average precision "
+        f"{machines}, {len(vocabulary.inputs)} codes, holdout average precision "
         f"{f'{np.mean(precision):.3f}' if precision else 'unknown'}, Brier skill over the machine's base rate "
         f"{f'{np.mean(skill):+.3f}' if skill else 'unknown'}"
     )

@@ -38,7 +38,7 @@ def choose(page: Page, index: int) -> Locator:
     row = page.locator(ROW).nth(index)
     row.click()
     expect(row).to_have_attribute("aria-pressed", "true")
-    code = row.locator(".ac-name").inner_text().split()[-1]
+    code = row.locator(".ac-code").inner_text()
     expect(page.locator(".ac-explanation h3")).to_have_text(re.compile(rf"^{code} "))
     return row
 
@@ -50,8 +50,9 @@ def test_every_forecast_alarm_has_a_bar_highest_probability_first(
     alarms = forecast(stage, LEARNED[1])["alarms"]
     expect(page.get_by_role("heading", name="Forecast, next 8 h")).to_be_visible()
     expect(page.locator(ROW)).to_have_count(len(alarms))
-    names = page.locator(f"{ROW} .ac-name").all_inner_texts()
-    assert [name.split()[-1] for name in names] == [str(alarm["code"]) for alarm in alarms]
+    codes = page.locator(f"{ROW} .ac-code").all_inner_texts()
+    assert codes == [str(alarm["code"]) for alarm in alarms]
+    expect(page.locator(f"{ROW} .ac-within").first).to_have_text(re.compile(r"2 h .*%, 8 h .*%, 24 h .*%"))
     expect(page.locator(f"{ROW} .ac-gauge u")).to_have_count(len(alarms))
     with_rate = sum(alarm["base_rate"] is not None for alarm in alarms)
     expect(page.locator(f"{ROW} .ac-gauge b")).to_have_count(with_rate)
@@ -108,7 +109,7 @@ def test_an_alarm_that_arrives_over_mqtt_is_shown_without_losing_what_the_reader
     page = page_at(PATH)
     expect(page.locator(".ac-explanation h3")).to_be_visible()
     choose(page, 3)
-    code = chosen(page).locator(".ac-name .small").inner_text()
+    code = chosen(page).locator(".ac-code").inner_text()
     page.get_by_role("combobox", name="Period").select_option("8")
     page.evaluate("window.before = true")
     stage.raise_alarm(139)
@@ -117,7 +118,7 @@ def test_an_alarm_that_arrives_over_mqtt_is_shown_without_losing_what_the_reader
     expect(page.locator('.ac-tools [role="status"]').first).to_contain_text(
         re.compile(r"^\d+ alarm"), timeout=PATIENCE
     )
-    assert chosen(page).locator(".ac-name .small").inner_text() == code
+    assert chosen(page).locator(".ac-code").inner_text() == code
     expect(page.get_by_role("combobox", name="Period")).to_have_value("8")
     assert page.evaluate("window.before") is True
 

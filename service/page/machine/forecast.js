@@ -13,7 +13,7 @@ export default {
       <ul class="ac-bars" @keydown.down.prevent="moveFocus(1)" @keydown.up.prevent="moveFocus(-1)">
         <li v-for="alarm in forecast.alarms" :key="alarm.code">
           <button type="button" :class="['ac-forecast-row', alarm.expected ? 'is-expected' : '']" :aria-pressed="alarm.code === selected" :aria-label="label(alarm)" @click="select(alarm.code)">
-            <span class="ac-name"><span :class="'ac-sev-' + alarm.severity" :title="severityText(alarm.severity)">{{ severitySign(alarm.severity) }}</span> {{ alarm.text }} <span class="quiet small">{{ alarm.code }}</span><span v-if="alarm.within" class="ac-within quiet small" :title="text('machine.forecast.within.help')"> {{ within(alarm) }}</span></span>
+            <span class="ac-name"><span :class="'ac-sev-' + alarm.severity" :title="severityText(alarm.severity)">{{ severitySign(alarm.severity) }}</span> {{ alarm.text }} <span class="ac-code quiet small">{{ alarm.code }}</span><span v-if="alarm.within" class="ac-within quiet small" :title="text('machine.forecast.within.help')"> {{ within(alarm) }}</span></span>
             <span class="ac-tags">
               <span v-if="alarm.level !== 'usual'" :class="['ac-tag', 'ac-' + alarm.level]" :title="text('machine.forecast.level.' + alarm.level + '.help')">{{ alarm.expected ? "▶" : "▲" }} {{ text("machine.forecast.level." + alarm.level) }}</span>
               <span v-if="alarm.base_rate === 0" class="ac-tag quiet" :title="text('machine.forecast.never_seen.help')">{{ text("machine.forecast.never_seen") }}</span>
