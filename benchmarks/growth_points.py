@@ -17,6 +17,7 @@ from benchmarks.load_phase import Host, Running, running
 from benchmarks.observers import GRID, set_clock
 from benchmarks.servers import HOST, mosquitto, wait_until
 from benchmarks.synthetic_plant import Plant, catalogue, model, settle
+from forecasting.history import HistorySpec
 from forecasting.window import grid_floor
 from service.app.configuration import load_settings
 from service.app.stores import open_stores
@@ -81,7 +82,8 @@ def _scan_and_pass(plant: Plant, folder: Path, now: datetime) -> float:
     features = np.zeros((plant.machines, plant.codes), dtype=np.float32)
     file = folder / "alarmcast.sqlite3"
     history = np.zeros(
-        (plant.machines, len(served.vocabulary.targets), served.network.own[0].weight.shape[1]), dtype=np.float32
+        (plant.machines, len(served.vocabulary.targets), HistorySpec().width + HistorySpec().machine_width),
+        dtype=np.float32,
     )
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
         began = time.monotonic()

@@ -23,6 +23,7 @@ from benchmarks.report import ROUNDS, Figure, run
 from benchmarks.seeded_store import CODES, TARGETS, prepare
 from benchmarks.servers import mosquitto, wait_until
 from forecasting.forecaster import Forecaster
+from forecasting.history import HistorySpec
 from forecasting.window import grid_floor
 from service.app.configuration import load_settings
 from service.app.gc_tuning import freeze
@@ -82,7 +83,7 @@ def scanning(connection: sqlite3.Connection, model: Forecaster, at: datetime) ->
     """Return the seconds of reading every window and of the forward pass."""
     rng = np.random.default_rng(3)
     inputs = rng.random((_MACHINES, CODES), dtype=np.float32)
-    figures = model.network.own[0].weight.shape[1]
+    figures = HistorySpec().width + HistorySpec().machine_width
     history = rng.random((_MACHINES, TARGETS, figures), dtype=np.float32)
     machines = ", ".join(str(row) for row in range(1, _MACHINES + 1))
     query = WINDOWS.replace(":machines", f"({machines})")

@@ -4,6 +4,7 @@ The model's weights are random: what they say is of no matter here, how long it 
 """
 
 import itertools
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +16,10 @@ from numpy.random import Generator
 from edge_agent.simulator.catalogue import catalogue_csv
 from edge_agent.simulator.log_file import write_log
 from forecasting.calibration import Calibration
+from forecasting.encoding import Encoding
 from forecasting.forecaster import Forecaster
-from forecasting.history import HistorySpec, QueryPoints, machine_activity_features
+from forecasting.history import HistorySpec
 from forecasting.network import Layer, Network
-from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.app.configuration import load_settings
@@ -35,7 +36,7 @@ from wire.timestamps import to_us
 
 CODES, TARGETS = 154, 15  # of the simulated machines' catalogue
 _SEED = 19
-_HIDDEN, _OWN_HIDDEN = (512, 256, 128), (64, 32)
+_HIDDEN, _OWN_HIDDEN = (512, 256, 128), (128, 64)
 
 
 def machine_ids(count: int) -> list[MachineId]:
@@ -90,15 +91,16 @@ def _random_model(entries: list[CatalogueEntry], *, history: bool) -> Forecaster
     targets = tuple(entry.code for entry in entries if entry.target)
     spec = HistorySpec() if history else None
     own: tuple[Layer, ...] = ()
+    encoding, link, curves = None, None, Calibration.identity(len(targets))
     if spec is not None:
-        none = AlarmSeries.from_alarms([])
-        past = QueryPoints(np.zeros(1, dtype=np.int64), since=0, horizon=WindowSpec().horizon, spec=spec)
-        own = _layers((spec.width + machine_activity_features(none, past).shape[1], *_OWN_HIDDEN, 1), rng)
+        encoding = Encoding.build(spec)
+        own = _layers((encoding.width, *_OWN_HIDDEN, 3), rng)
+        link, curves = np.ones(2, dtype=np.float32), replace(curves, near=curves, far=curves)
     return Forecaster(
         spec=WindowSpec(),
         vocabulary=Vocabulary(codes, targets),
-        network=Network(_layers((len(codes), *_HIDDEN, len(targets)), rng), own),
-        calibration=Calibration.identity(len(targets)),
+        network=Network(_layers((len(codes), *_HIDDEN, len(targets)), rng), own, encoding, link),
+        calibration=curves,
         thresholds=np.full(len(targets), 0.5, dtype=np.float32),
         history=spec,
     )

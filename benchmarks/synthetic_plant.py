@@ -7,7 +7,7 @@ would take the service's own path an hour on a busy machine.
 
 import itertools
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import numpy as np
@@ -15,16 +15,10 @@ from sqlalchemy import Connection, insert, text
 
 from benchmarks.seeded_store import connect_agents
 from forecasting.calibration import Calibration
+from forecasting.encoding import Encoding
 from forecasting.forecaster import Forecaster
-from forecasting.history import (
-    HistorySpec,
-    QueryPoints,
-    append_machine_features,
-    code_recency_features,
-    machine_activity_features,
-)
+from forecasting.history import HistorySpec
 from forecasting.network import Layer, Network
-from forecasting.series import AlarmSeries
 from forecasting.vocabulary import Vocabulary
 from forecasting.window import WindowSpec
 from service.app.stores import Stores
@@ -40,7 +34,7 @@ ALARMS_A_DAY = 46.0  # of an ALPI machine: 444,834 alarms of 20 machines in 482 
 CODES = 154  # of the ALPI machines together; the paper forecasts 15 of them
 SITES = 10
 _CODES_A_TARGET = 10
-_HIDDEN, _OWN_HIDDEN = (512, 256, 128), (64, 32)
+_HIDDEN, _OWN_HIDDEN = (512, 256, 128), (128, 64)
 _RARE = -2.0  # added to every log-odds: random ones would expect every second alarm, and a notice for each
 _AT_ONCE = 500_000  # events a transaction
 _DAY_US = 86_400_000_000
@@ -141,29 +135,23 @@ def model(entries: list[CatalogueEntry]) -> Forecaster:
     rng = np.random.default_rng(19)
     codes = tuple(entry.code for entry in entries)
     targets = tuple(entry.code for entry in entries if entry.target)
-    spec, history = WindowSpec(), HistorySpec()
+    history, same = HistorySpec(), Calibration.identity(len(targets))
+    encoding = Encoding.build(history)
     return Forecaster(
-        spec=spec,
+        spec=WindowSpec(),
         vocabulary=Vocabulary(codes, targets),
         network=Network(
             _layers((len(codes), *_HIDDEN, len(targets)), rng),
-            _layers((_figures(spec, history), *_OWN_HIDDEN, 1), rng),
+            _layers((encoding.width, *_OWN_HIDDEN, 3), rng),
+            encoding,
+            np.ones(2, dtype=np.float32),
         ),
         calibration=Calibration(
-            np.ones(len(targets), dtype=np.float32), np.full(len(targets), _RARE, dtype=np.float32)
+            np.ones(len(targets), dtype=np.float32), np.full(len(targets), _RARE, dtype=np.float32), same, same
         ),
         thresholds=np.full(len(targets), 0.5, dtype=np.float32),
         history=history,
     )
-
-
-def _figures(spec: WindowSpec, history: HistorySpec) -> int:
-    """Return how many figures describe a code and its machine: of a machine without events."""
-    at = np.array([to_us(datetime(2026, 1, 1, tzinfo=UTC))], dtype=np.int64)
-    nothing = AlarmSeries.from_alarms([])
-    past = QueryPoints(at, since=int(at[0]), horizon=spec.horizon, spec=history)
-    own = code_recency_features(nothing, past, np.zeros(1, dtype=np.int64))
-    return int(append_machine_features(own, machine_activity_features(nothing, past)).shape[2])
 
 
 def _layers(sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[Layer, ...]:

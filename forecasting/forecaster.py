@@ -12,6 +12,7 @@ from forecasting.history import (
     HistorySpec,
     QueryPoints,
     append_machine_features,
+    as_trained,
     code_recency_features,
     fleet_code_recency_features,
     fleet_machine_activity_features,
@@ -76,7 +77,7 @@ class Forecaster:
                 np.full(len(records), now), since=since, horizon=self.spec.horizon, spec=self.history
             )
             own = fleet_code_recency_features(fleet, past, self.vocabulary.target_columns)
-            history = append_machine_features(own, fleet_machine_activity_features(fleet, past))
+            history = as_trained(append_machine_features(own, fleet_machine_activity_features(fleet, past)))
         logits = self.network.horizon_logits(features, history)
         by_horizon = self.calibration.by_horizon(logits)
         if by_horizon is not None:
@@ -94,4 +95,5 @@ class Forecaster:
         past = QueryPoints(at, since=to_us(record.since), horizon=self.spec.horizon, spec=self.history)
         targets = np.array(self.vocabulary.targets, dtype=np.int64)
         own = code_recency_features(record.series, past, targets)
-        return Inputs(features, append_machine_features(own, machine_activity_features(record.series, past)))
+        history = append_machine_features(own, machine_activity_features(record.series, past))
+        return Inputs(features, as_trained(history))

@@ -192,6 +192,11 @@ def append_machine_features(own: NDArray[Precision], machine: NDArray[Precision]
     return np.concatenate([own, shared], axis=2)
 
 
+def as_trained(figures: Features) -> Features:
+    """Round figures to the half precision in which windows have them, so that serving reads what training did."""
+    return figures.astype(np.float16).astype(np.float32)
+
+
 def _one_track(times: Moments, past: QueryPoints) -> _Query:
     edges = np.array([0, len(times)], dtype=np.intp)
     return _Query(RaggedTimes(times, edges), np.zeros(len(past.at), dtype=np.intp), past)
