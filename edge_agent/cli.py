@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,6 +60,15 @@ def _try(options: argparse.Namespace) -> int:
     return print_alarms(loaded, alarms=options.alarms, seconds=options.seconds)
 
 
+def _discover(options: argparse.Namespace) -> int:
+    from edge_agent.discover import discover  # noqa: PLC0415
+
+    password = os.environ.get(f"{settings.ENV_PREFIX}SOURCE_PASSWORD")
+    return discover(
+        options.url, username=options.username, password=password, seconds=options.seconds, out=options.out
+    )
+
+
 def _flags(options: argparse.Namespace) -> dict[str, str | None]:
     return {name: getattr(options, name) for name in settings.Settings.model_fields}
 
@@ -95,6 +105,19 @@ def _parser() -> argparse.ArgumentParser:
     for command, function in ((run, _run), (trial, _try), (status, _status), (doctor, _doctor)):
         _add_settings(command)
         command.set_defaults(command=function)
+
+    discover = commands.add_parser(
+        "discover", help="browse an OPC UA server and write an edge.toml for its alarms"
+    )
+    discover.add_argument("url", metavar="URL", help="opc.tcp://HOST:4840")
+    discover.add_argument("--username", help="the password: ALARMCAST_EDGE_SOURCE_PASSWORD")
+    discover.add_argument(
+        "--seconds", type=_positive, default=60, help="how long to watch conditions; 60 unless given"
+    )
+    discover.add_argument(
+        "--out", type=Path, default=Path("edge.toml"), metavar="FILE", help="edge.toml unless given"
+    )
+    discover.set_defaults(command=_discover)
 
     simulate = commands.add_parser("simulate", help="write the log of a simulated fleet")
     simulate.add_argument("--days", type=_positive_float, default=90.0)

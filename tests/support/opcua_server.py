@@ -128,6 +128,10 @@ class OpcuaServer:
 
         self._call(writing())
 
+    def add_fault(self, name: str) -> None:
+        """Add a Boolean tag."""
+        self._call(self.machine.add_variable(ua.NodeId(name, self.namespace), name, False))  # noqa: FBT003
+
     def condition(self, name: str, *, active: bool, message: str = "") -> None:
         """Send an event of a condition; it is retained while it is active."""
         self._call(self._condition(name, active=active, message=message))
