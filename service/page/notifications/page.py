@@ -10,6 +10,7 @@ from service.page.components.refreshable import Refreshable
 from service.page.layout import PageContext, layout
 from service.page.notifications.answers import answer_cell, answering, response_cell
 from service.page.notifications.deliveries import Deliveries
+from service.page.notifications.policies import Policies
 from service.page.notifications.webhooks import Webhooks
 from service.page.texts import text
 from wire.enums import NotificationEnd, Role
@@ -53,6 +54,7 @@ class _NotificationsPage:
             self._empty = Refreshable(empty_message)
             self._table = DataTable(columns, [], label=text("notifications.recent"), zone=context.zone)
             self._table.on_action(answering(context))
+        self._policies = Policies(context, actions)
         with html.div().classes("ac-pair"):
             self._deliveries = Deliveries(context.zone)
             self._webhooks = Webhooks(context, actions)
@@ -68,6 +70,8 @@ class _NotificationsPage:
         self._empty.show("" if recent else text("notifications.empty"))
         self._table.set_visibility(bool(recent))
         self._table.show([_row(one, zones, self._context) for one in recent])
+        policies = await cache.get_or_fetch("policies", client.policies.list)
+        self._policies.show(policies.policies)
         self._deliveries.show(recent, webhooks)
         self._webhooks.show(webhooks, recent)
 
@@ -81,14 +85,14 @@ class _NotificationsPage:
 def _row(one: NotificationView, zones: dict[str, str], context: PageContext) -> Row:
     key = f"{one.site}/{one.machine}"
     zone = zones.get(key)
-    sent_to = [text("notifications.mqtt")]
+    sent_to = [text("notifications.held_back")] if one.held_back else []
     sent_to += [text("notifications.webhook", webhook=delivery.webhook) for delivery in one.deliveries]
     probability: Cell = (figure(one.probability, percent(one.probability)) or {}) | {
         "more": text("notifications.threshold", share=percent(one.threshold))
     }
     cells: list[Cell] = [
-        link(key, f"/machines/{key}"),
-        alarm(one.code, one.text, one.severity),
+        link(key, f"/machines/{key}?code={one.code}"),
+        alarm(one.code, one.text, one.severity) | {"more": _record(one)},
         probability,
         moment(one.opened_at, zone),
         moment(one.horizon_end, zone),
@@ -98,6 +102,12 @@ def _row(one: NotificationView, zones: dict[str, str], context: PageContext) -> 
         ", ".join(sent_to),
     ]
     return Row(str(one.id), cells)
+
+
+def _record(one: NotificationView) -> str:
+    if not one.similar_total:
+        return text("notifications.no_record", code=one.code)
+    return text("notifications.record", code=one.code, right=one.similar_right, count=one.similar_total)
 
 
 def _state(one: NotificationView) -> Cell:
