@@ -1,5 +1,7 @@
 """Notification policies of sites."""
 
+from typing import Any
+
 from alarmcast.endpoint import Resource, TransportT, operation
 from alarmcast.requests import RequestSpec
 from wire.rest.policies import NotificationPolicy, PolicyChange, PolicyList, SitePolicyView
@@ -14,6 +16,7 @@ class Policies(Resource[TransportT]):
         return RequestSpec()
 
     @operation("PUT /v1/notification-policies/{site}", SitePolicyView)
-    def set(self, site: str, policy: NotificationPolicy, *, reason: str) -> RequestSpec:
+    def set(self, site: str, policy: NotificationPolicy | dict[str, Any], *, reason: str) -> RequestSpec:
         """Set the notification policy of a site."""
-        return RequestSpec(at={"site": site}, body=PolicyChange(policy=policy, reason=reason))
+        body = PolicyChange.model_validate({"policy": policy, "reason": reason})
+        return RequestSpec(at={"site": site}, body=body)

@@ -1,5 +1,7 @@
 """Webhooks: HTTP receivers of notifications."""
 
+from typing import Any
+
 from alarmcast.endpoint import Resource, TransportT, operation
 from alarmcast.requests import RequestSpec
 from wire.enums import Severity
@@ -41,9 +43,12 @@ class Webhooks(Resource[TransportT]):
         return RequestSpec(at={"number": number}, body=WebhookSwitch(enabled=enabled, reason=reason))
 
     @operation("PUT /v1/webhooks/{number}/policy", WebhookView)
-    def set_policy(self, number: int, policy: NotificationPolicy | None, *, reason: str) -> RequestSpec:
+    def set_policy(
+        self, number: int, policy: NotificationPolicy | dict[str, Any] | None, *, reason: str
+    ) -> RequestSpec:
         """Give a webhook its own notification policy, or with None that of each machine's site again."""
-        return RequestSpec(at={"number": number}, body=WebhookPolicyChange(policy=policy, reason=reason))
+        body = WebhookPolicyChange.model_validate({"policy": policy, "reason": reason})
+        return RequestSpec(at={"number": number}, body=body)
 
     @operation("POST /v1/webhooks/{number}/test", WebhookAnswer)
     def test(self, number: int) -> RequestSpec:

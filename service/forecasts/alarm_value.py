@@ -6,13 +6,13 @@ from typing import Final
 from wire.forecasts import Forecast, ForecastLevel, LikelyAlarm, forecast_level
 
 _WEIGHTS: Final = {"low": 1, "medium": 2, "high": 3}
-_MAX_LIFT: Final = 10.0
+_MAX_LIFT: Final = 5.0
 
 
 def alarm_value(severity: str, probability: float, base_rate: float | None) -> float:
     """Return severity (1 to 3) x probability x (lift - 1); zero for the level usual.
 
-    The lift counts up to 10, which a code that this machine never raised gets too. While the usual rate is
+    The lift counts up to 5, which a code that this machine never raised gets too. While the usual rate is
     unknown, the last factor is 1.
     """
     if forecast_level(probability, base_rate) is ForecastLevel.USUAL:

@@ -1,4 +1,4 @@
-"""The fleet page: every machine as a card, highest probability first."""
+"""The fleet page: every machine as a card, most urgent first."""
 
 from nicegui import html
 

@@ -97,3 +97,24 @@ def test_the_page_fits_the_screen(page_at: Callable[..., Page], width: int) -> N
     page = page_at("/notifications", width=width)
     expect(panel(page, "Outgoing webhooks")).to_contain_text("No webhooks configured.")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_an_admin_changes_the_policy_of_a_site_and_a_policy_that_never_notifies_is_refused(
+    page_at: Callable[..., Page],
+) -> None:
+    page = page_at("/notifications")
+    policies = panel(page, "Notification policy")
+    row = policies.locator("tbody tr", has_text="padova")
+    expect(row).to_contain_text("High from 50 %; medium and low from 60 %.")
+    row.get_by_role("button", name="Change the policy of padova").click()
+    dialog = page.get_by_role("dialog")
+    for severity in ("High", "Medium", "Low"):
+        dialog.get_by_label(f"{severity} severity from").fill("")
+    dialog.get_by_label("Reason").fill("fewer calls")
+    dialog.get_by_role("button", name="Change").click()
+    expect(dialog).to_contain_text("This policy never notifies")
+    dialog.get_by_label("High severity from").fill("70")
+    dialog.get_by_label("Alarm codes left out").fill("26")
+    dialog.get_by_label("At most per machine and shift").fill("5")
+    dialog.get_by_role("button", name="Change").click()
+    expect(row).to_contain_text("High from 70 %; without low, medium, code 26; at most 5 per machine and shift.")

@@ -81,7 +81,7 @@ class FleetCard(BaseModel):
         default_factory=list, description="What is shelved now, whether it is likely or not, by code."
     )
     urgency: float = Field(
-        description="Of its most urgent alarm: severity (1 to 3) x probability x (lift - 1), lift at most 10; "
+        description="Of its most urgent alarm: severity (1 to 3) x probability x (lift - 1), lift at most 5; "
         "0 while the machine behaves as usual."
     )
 

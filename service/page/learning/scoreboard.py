@@ -81,6 +81,15 @@ def _draw(board: ScoreboardView, by: Grouping) -> None:
             ),
             text("learning.scores.brier"): (_signed(model.brier_skill), text("learning.scores.brier_note")),
             text("learning.scores.ece"): (percent(model.calibration_error), text("learning.scores.ece_note")),
+            text("learning.scores.notifications"): (
+                number(model.notifications_per_machine_day, 1),
+                text(
+                    "learning.scores.notifications_note",
+                    right=percent(model.notification_precision),
+                    announced=percent(model.onsets_announced),
+                    lead=number(model.median_lead_minutes, 0),
+                ),
+            ),
             text("learning.scores.days"): (
                 total.days,
                 text("learning.scores.days_note", count=total.forecasts),

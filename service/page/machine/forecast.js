@@ -31,6 +31,11 @@ export default {
         </li>
       </ul>
     </div>`,
+  mounted() {
+    // A notification links to its alarm: ?code=139.
+    const code = new URLSearchParams(location.search).get("code");
+    if (/^\d+$/.test(code ?? "")) this.$emit("selected", Number(code));
+  },
   data() {
     return { forecast: null, selected: null, shelves: [], acknowledgements: [], zone: "UTC" };
   },

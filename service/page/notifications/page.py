@@ -9,6 +9,7 @@ from service.page.components.data_table import Cell, Column, DataTable, Row, ala
 from service.page.layout import PageContext, layout
 from service.page.notifications.answers import answer_cell, answering, response_cell
 from service.page.notifications.deliveries import Deliveries
+from service.page.notifications.policies import Policies
 from service.page.notifications.webhooks import Webhooks
 from service.page.texts import text
 from wire.enums import NotificationEnd, Role
@@ -51,6 +52,7 @@ class _NotificationsPage:
         with panel(text("notifications.recent"), note=text("notifications.recent_note"), wide=True):
             self._table = DataTable(columns, label=text("notifications.recent"), zone=context.zone)
             self._table.on_action(answering(context))
+        self._policies = Policies(context, actions)
         with html.div().classes("ac-pair"):
             self._deliveries = Deliveries(context.zone)
             self._webhooks = Webhooks(context, actions)
@@ -64,6 +66,8 @@ class _NotificationsPage:
         zones = {f"{one.site}/{one.machine}": one.time_zone for one in fleet.machines}
         recent, webhooks = page.notifications, await self._list_webhooks()
         self._table.show([_row(one, zones, self._context) for one in recent], empty=text("notifications.empty"))
+        policies = await cache.get_or_fetch("policies", client.policies.list)
+        self._policies.show(policies.policies)
         self._deliveries.show(recent, webhooks)
         self._webhooks.show(webhooks, recent)
 
@@ -77,14 +81,14 @@ class _NotificationsPage:
 def _row(one: NotificationView, zones: dict[str, str], context: PageContext) -> Row:
     key = f"{one.site}/{one.machine}"
     zone = zones.get(key)
-    sent_to = [text("notifications.mqtt")]
+    sent_to = [text("notifications.held_back")] if one.held_back else []
     sent_to += [text("notifications.webhook", webhook=delivery.webhook) for delivery in one.deliveries]
     probability: Cell = (figure(one.probability, percent(one.probability)) or {}) | {
         "more": text("notifications.threshold", share=percent(one.threshold))
     }
     cells: list[Cell] = [
-        link(key, f"/machines/{key}"),
-        alarm(one.code, one.text, one.severity),
+        link(key, f"/machines/{key}?code={one.code}"),
+        alarm(one.code, one.text, one.severity) | {"more": _record(one)},
         probability,
         moment(one.opened_at, zone),
         moment(one.horizon_end, zone),
@@ -94,6 +98,12 @@ def _row(one: NotificationView, zones: dict[str, str], context: PageContext) -> 
         ", ".join(sent_to),
     ]
     return Row(str(one.id), cells)
+
+
+def _record(one: NotificationView) -> str:
+    if not one.similar_total:
+        return text("notifications.no_record", code=one.code)
+    return text("notifications.record", code=one.code, right=one.similar_right, count=one.similar_total)
 
 
 def _state(one: NotificationView) -> Cell:

@@ -232,8 +232,10 @@ def test_a_forecast_over_rest_is_the_forecast_of_the_contract(
     assert client.get(f"{BASE}/forecast").content == answer.content
 
 
-@pytest.mark.usefixtures("filler")
-def test_without_a_model_a_forecast_is_unavailable_with_a_time_to_come_back(client: Client) -> None:
+def test_without_a_model_a_forecast_is_unavailable_with_a_time_to_come_back(
+    client: Client, stores: Stores, filler: Machine
+) -> None:
+    heard(stores, filler)
     answer = client.get(f"{BASE}/forecast")
     assert "alarmcast admin enrol" in problem(answer, 503)["detail"]
     assert int(answer.headers["retry-after"]) > 0

@@ -184,7 +184,10 @@ def test_who_does_not_lead_makes_forecasts_for_its_own_listeners_and_stores_none
 def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
     service: Service, stores: Stores, filler: Machine, *, listened: bool
 ) -> None:
-    others = [enrolled(stores.enrolments, MachineId("padova", f"filler-{number}")).id for number in (2, 3)]
+    machines = [enrolled(stores.enrolments, MachineId("padova", f"filler-{number}")) for number in (2, 3)]
+    for machine in machines:
+        heard(stores, machine)
+    others = [machine.id for machine in machines]
     abroad, leading, seconds = Announced(), [False], [0.0]
     rhythm = refresh(
         service,
