@@ -1,17 +1,17 @@
-"""Run one machine's agent: source to spool to publisher."""
+"""Run the agents of one or more machines: source to spool to publisher."""
 
 import logging
 import os
 import signal
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event, Thread
 from types import FrameType
 
 from edge_agent import __version__
-from edge_agent.errors import SpoolUnusable
+from edge_agent.errors import EdgeError, SpoolUnusable
 from edge_agent.publisher import Publisher
 from edge_agent.settings import Settings, broker_config
 from edge_agent.sources import Source, SourceBatch
@@ -27,11 +27,12 @@ from wire.timestamps import clamped
 log = logging.getLogger(__name__)
 
 _STATUS_INTERVAL_S = 1.0
+_RESTART_S = 10.0  # after an agent of several has failed
 _RETRY_S = 1.0  # after a failed write to the spool
 
 
-def run(settings: Settings) -> None:
-    """Run the agent in this process until SIGTERM or SIGINT; a finished source keeps it online."""
+def run(machines: Sequence[Settings]) -> None:
+    """Run the agents of all machines in this process until SIGTERM or SIGINT."""
     stop = Event()
 
     def request_stop(_signal: int, _frame: FrameType | None) -> None:
@@ -39,6 +40,31 @@ def run(settings: Settings) -> None:
 
     signal.signal(signal.SIGTERM, request_stop)
     signal.signal(signal.SIGINT, request_stop)
+    if len(machines) == 1:
+        _run_machine(machines[0], stop)
+        return
+    threads = [Thread(target=_keep_running, args=(settings, stop)) for settings in machines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _keep_running(settings: Settings, stop: Event) -> None:
+    """Start an agent again after an error, which must not stop the other machines."""
+    while not stop.is_set():
+        try:
+            _run_machine(settings, stop)
+        except EdgeError as error:
+            log.error("%s/%s: %s", settings.site, settings.machine, error)  # noqa: TRY400 - it is a sentence
+            stop.wait(_RESTART_S)
+        except Exception:
+            log.exception("%s/%s has failed and starts again", settings.site, settings.machine)
+            stop.wait(_RESTART_S)
+
+
+def _run_machine(settings: Settings, stop: Event) -> None:
+    """Run the agent of one machine; a finished source keeps it online."""
     clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
     codes = code_book(settings)
     source = build_source(settings, clock, codes)
@@ -51,7 +77,8 @@ def run(settings: Settings) -> None:
         clock=clock,
         agent_version=__version__,
     )
-    status = StatusWriter(settings, publisher, stop)
+    ended = Event()
+    status = StatusWriter(settings, publisher, ended)
     publisher.start()
     status.start()
     try:
@@ -59,7 +86,7 @@ def run(settings: Settings) -> None:
         read_into_spool(spool, source, stop, wake=publisher.wake, clock=clock, codes=codes, kind=kind)
         stop.wait()
     finally:
-        stop.set()
+        ended.set()
         publisher.stop(settings.stop_drain_seconds)
         status.join()
         spool.close()

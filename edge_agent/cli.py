@@ -28,9 +28,9 @@ def _run(options: argparse.Namespace) -> int:
     with gc_disabled():
         from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
 
-    loaded = settings.load(options.config, _flags(options))
-    set_up_logs(secrets=[loaded.broker_password, loaded.source_password])
-    agent.run(loaded)
+    machines = settings.load_all(options.config, _flags(options))
+    set_up_logs(secrets=[secret for one in machines for secret in (one.broker_password, one.source_password)])
+    agent.run(machines)
     return 0
 
 

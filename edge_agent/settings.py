@@ -190,11 +190,24 @@ def load(
         raise ConfigRejected(_sentence(error)) from None
 
 
+def load_all(
+    config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ
+) -> list[Settings]:
+    """Return the settings of each of ``[[machines]]``, or of the one machine of a file without them."""
+    machines = _machines(_read_tables(config), config) if config else []
+    if not machines or _machine(flags, environ):
+        return [load(config, flags, environ)]
+    loaded = [load(config, {**flags, "machine": str(one.get("machine"))}, environ) for one in machines]
+    if len({settings.spool_path for settings in loaded}) < len(loaded):
+        raise ConfigRejected("Two of [[machines]] have the same spool.path; give each its own.")
+    return loaded
+
+
 def spool_path(
     config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ
 ) -> Path:
     """Return the path of the spool, even if nothing else is configured."""
-    values = (_from_file(config) if config else {}) | _from_environment(environ)
+    values = (_from_file(config, _machine(flags, environ)) if config else {}) | _from_environment(environ)
     return Path(flags.get("spool_path") or values.get("spool_path", Settings.model_fields["spool_path"].default))
 
 
@@ -204,7 +217,8 @@ def secret_names() -> list[str]:
 
 
 def _merge(config: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = _with_secrets(_from_file(config), "") if config else {}
+    machine = _machine(flags, environ)
+    values: dict[str, Any] = _with_secrets(_from_file(config, machine), "") if config else {}
     values |= _with_secrets(_from_environment(environ), ENV_PREFIX)
     return _with_options(values | {name: value for name, value in flags.items() if value is not None})
 
@@ -234,13 +248,41 @@ def _with_secrets(values: dict[str, Any], prefix: str) -> dict[str, Any]:
     return rest | {name: secret.value for name, secret in secrets.items()}
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _machine(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> str | None:
+    return flags.get("machine") or environ.get(f"{ENV_PREFIX}MACHINE")
+
+
+def _from_file(path: Path, machine: str | None) -> dict[str, Any]:
+    """Return the settings of a file; of ``[[machines]]`` those of one, over what all of them share."""
+    tables = _read_tables(path)
+    machines = _machines(tables, path)
+    shared = _flatten({name: table for name, table in tables.items() if name != "machines"})
+    if not machines:
+        return shared
+    chosen = [one for one in machines if machine in (None, one.get("machine"))]
+    if len(chosen) != 1:
+        names = ", ".join(str(one.get("machine")) for one in machines)
+        raise ConfigRejected(f"{path} has the machines {names}; name one of them with --machine.")
+    return shared | _flatten(chosen[0])
+
+
+def _read_tables(path: Path) -> dict[str, Any]:
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigRejected(f"Cannot read {path}: {error.strerror}. Give an existing file to --config.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigRejected(f"{path} is not valid TOML: {error}.") from None
+
+
+def _machines(tables: dict[str, Any], path: Path) -> list[dict[str, Any]]:
+    machines = tables.get("machines", [])
+    if not isinstance(machines, list) or not all(isinstance(one, dict) for one in machines):
+        raise ConfigRejected(f"machines in {path} is not a list of tables; write [[machines]].")
+    return machines
+
+
+def _flatten(tables: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in tables.items():
         if isinstance(value, dict) and name not in _KINDS:

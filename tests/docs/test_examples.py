@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_agent.settings import load
+from edge_agent.settings import load_all
 from edge_agent.sources.build import build_source, code_book
 from tests.docs.markdown import ROOT, code_blocks, markdown_files
 from wire.acks import Ack
@@ -46,8 +46,8 @@ def test_edge_examples_configure_a_source(name: str, text: str, tmp_path: Path) 
     del name
     file = tmp_path / "edge.toml"
     file.write_text(text, encoding="utf-8")
-    settings = load(file, {}, {"ALARMCAST_EDGE_SOURCE_PASSWORD": "secret"})
-    build_source(settings, PlantClock(), code_book(settings))
+    for settings in load_all(file, {}, {"ALARMCAST_EDGE_SOURCE_PASSWORD": "secret"}):
+        build_source(settings, PlantClock(), code_book(settings))
 
 
 def test_json_examples_without_ellipsis_can_be_parsed() -> None:
