@@ -13,7 +13,7 @@ from wire.fast_start import gc_disabled
 _COMMANDS = {
     "serve": "service.cli.serve:serve",
     "demo": "service.cli.serve:demo",
-    "migrate": "service.cli.migrate:migrate",
+    "migrate": "service.cli.database:migrate",
     "experiment": "service.experiment.command:command",
     "admin": "service.cli.admin:app",
     "config": "service.cli.config:app",

@@ -22,10 +22,8 @@ from service.app.http_server import Server, listen, server_config, url_of
 from service.app.service import Service
 from service.app.stores import open_stores
 from service.auth.users import FIRST
-from service.demo.fleet import Fleet
-from service.demo.plan import Plan
 from service.demo.screen import screen
-from service.demo.setup import prepare
+from service.demo.setup import Fleet, Plan, prepare
 from service.errors import Unavailable
 from service.messaging.embedded_broker import EmbeddedBroker
 from service.settings import DynamicSecurity

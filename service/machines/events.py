@@ -181,9 +181,6 @@ class GapRecord:
         return self.last_seq - self.first_seq + 1
 
 
-ExactGaps = list[tuple[GapRecord, int]]  # gaps, each with how many of its events are really missing
-
-
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """A machine's alarms in a span, the gaps that touch it, and when its whole history begins and ends."""
