@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from service.app.configuration import client_key, load_settings
+from service.app.configuration import client_key
 from service.cli import answers, broker, database, enrol, machine, model, notifications, policy
 from service.cli import users as people
 from service.cli.arguments import DataDir, File, read
@@ -63,7 +63,7 @@ def catalogue_load(file: File, data_dir: DataDir = None) -> None:
     Optional columns: cause, consequence, action, link. Without a column what is known is kept.
     """
     codes = read(file)
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         merged = client.catalogue.add(codes)
     typer.echo(f"{merged.entries} codes read, {merged.new} of them new.")
     if merged.warning:
@@ -73,5 +73,5 @@ def catalogue_load(file: File, data_dir: DataDir = None) -> None:
 @catalogue_app.command("export")
 def catalogue_export(data_dir: DataDir = None) -> None:
     """Print the catalogue as CSV, which load accepts."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         typer.echo(b"".join(client.catalogue.export()), nl=False)

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, MachineArgument, Reason, machine_id, moment
 from service.cli.client import api
 from service.cli.tables import Row, show
@@ -18,7 +17,7 @@ WebhookId = Annotated[int, typer.Argument(metavar="NUMBER", help="Number of the 
 @app.command("list")
 def webhook_list(data_dir: DataDir = None) -> None:
     """List webhooks, without secrets."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         webhooks = client.webhooks.list().webhooks
     rows: list[Row] = [
         (
@@ -43,7 +42,7 @@ def webhook_add(
     data_dir: DataDir = None,
 ) -> None:
     """Send new notifications to a URL; the secret is printed only once."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         webhook = client.webhooks.add(url, severity=severity, site=site, machine=machine)
     typer.echo(f"Webhook {webhook.id} added. Its secret, shown only once: {webhook.secret}")
 
@@ -51,7 +50,7 @@ def webhook_add(
 @app.command("test")
 def webhook_test(number: WebhookId, data_dir: DataDir = None) -> None:
     """Send a signed test message and print the response; exit code 1 if it was not accepted."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         result = client.webhooks.test(number)
     typer.echo(f"{result.status or 'no status'} in {result.seconds} s: {result.answer or '(empty)'}")
     if not result.delivered:
@@ -61,7 +60,7 @@ def webhook_test(number: WebhookId, data_dir: DataDir = None) -> None:
 @app.command("remove")
 def webhook_remove(number: WebhookId, reason: Reason, data_dir: DataDir = None) -> None:
     """Delete a webhook, its secret and its deliveries."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         client.webhooks.remove(number, reason=reason)
     typer.echo(f"Webhook {number} removed.")
 
@@ -75,7 +74,7 @@ def shelve(
 ) -> None:
     """Shelve an alarm of a machine; forecasts are not affected."""
     identity = machine_id(machine)
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         shelved = client.shelves.shelve(identity, code, minutes=minutes, reason=reason)
     typer.echo(f"Shelved alarm {shelved.id}: {shelved.text} of {machine} until {isoformat(shelved.until)}.")
 
@@ -90,7 +89,7 @@ def maintenance(
     """Suppress notifications of a machine or a site during maintenance."""
     site, slash, machine = where.partition("/")
     end, begin = moment(until), moment(start) if start else None
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         window = client.maintenance.create(
             site, machine=machine if slash else None, since=begin, until=end, reason=reason
         )

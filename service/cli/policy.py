@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, Reason
 from service.cli.client import api
 from service.cli.tables import Row, show
@@ -19,7 +18,7 @@ app = typer.Typer(help="Notification policies of sites and webhooks: list, set."
 @app.command("list")
 def policy_list(data_dir: DataDir = None) -> None:
     """Print the policy of every site, and how much it sent and held back in 30 days."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         policies = client.policies.list().policies
     rows: list[Row] = [(one.site, one.text, str(one.sent), str(one.held_back)) for one in policies]
     show(("site", "policy", "sent", "held back"), rows)
@@ -55,7 +54,7 @@ def policy_set(
     except ValidationError as error:
         first = error.errors()[0]
         raise InputRejected(f"{first['loc'][0]} {first['input']}: {first['msg']}.") from None
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         if where.isdigit():
             text = client.webhooks.set_policy(int(where), policy, reason=reason).policy_text
         else:

@@ -94,20 +94,7 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
         state=machine.state,
         reason=str(machine.reason) if machine.reason else None,
         learned_at=machine.learned_at,
-        agent=None
-        if agent is None
-        else AgentView(
-            online=agent.online,
-            last_seen_at=agent.last_seen_at,
-            version=agent.version,
-            spooled=agent.spooled,
-            skew_ms=agent.skew_ms,
-            state_at=agent.state_at,
-            skipped=agent.skipped,
-            last_skipped=agent.last_skipped,
-            warning=agent.warning,
-            duplicate=agent.rival,
-        ),
+        agent=None if agent is None else AgentView.model_validate(agent, from_attributes=True),
     )
 
 

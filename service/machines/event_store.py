@@ -46,7 +46,7 @@ from service.machines.limits_store import NO_MACHINE, note_excess
 from service.machines.models import ExcessKind, Machine, MachineLimits
 from service.machines.quarantine_store import insert_quarantined
 from service.machines.score_invalidation_store import invalidate_scores
-from service.machines.store import absent, record_rivals, record_unregistered, update_last_seen
+from service.machines.store import absent, record_duplicate_agents, record_unregistered, update_last_seen
 from wire.rest.gaps import GapView
 from wire.timestamps import from_us, to_us
 
@@ -126,7 +126,7 @@ class EventStore:
             connection, [*recording.quarantined, *conflicts(connection, clashes)], received_us, self.limits
         )
         update_last_seen(connection, recording.agent_states, recording.seen_machines, received_us)
-        record_rivals(connection, recording.rivals)
+        record_duplicate_agents(connection, recording.duplicate_agents)
         unlisted = record_unregistered(
             connection, recording.unregistered, received_us, most=self.limits.unenrolled
         )
