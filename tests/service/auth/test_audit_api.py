@@ -58,6 +58,8 @@ DEEDS: dict[str, dict[str, Any]] = {
     "POST /v1/models/rollback": {"json": {"reason": "worse"}},
     "POST /v1/webhooks": {"json": {"url": "http://127.0.0.1:9/x"}},
     "PATCH /v1/webhooks/3": {"json": {"enabled": False, "reason": "loud"}},
+    "PUT /v1/webhooks/3/policy": {"json": {"policy": {"per_shift": 3}, "reason": "On call"}},
+    "PUT /v1/notification-policies/padova": {"json": {"policy": {"per_shift": 5}, "reason": "Fewer calls"}},
     "POST /v1/webhooks/3/test": {},
     "DELETE /v1/webhooks/3": {"params": {"reason": "gone"}},
     "POST /v1/machines/padova/filler-1/credentials/rotate": {},
