@@ -32,12 +32,11 @@ def build_routers(
     silent_machines: Callable[[], Iterable[SilentMachine]],
 ) -> "tuple[APIRouter, APIRouter]":
     """Return the routes; ``machines`` and ``silent_machines`` must be limited to the caller's sites."""
-    metrics = AlarmMetricsService(machines, events, clock, settings.shift_starts, excluded_spans)
+    metrics = AlarmMetricsService(machines, events, catalogue, clock, settings.shift_starts, excluded_spans)
     return (
         api.router(
             metrics=metrics,
-            timelines=TimelineService(machines, events, clock),
-            catalogue=catalogue,
+            timelines=TimelineService(machines, events, catalogue, clock),
             silent_machines=silent_machines,
         ),
         csv_api.router(metrics, AlarmExport(machines, AlarmExports(events.database), catalogue)),

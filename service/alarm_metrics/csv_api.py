@@ -1,20 +1,17 @@
 """Routes of CSV exports: stored alarms and the tables of alarm metrics."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import BaseModel
 
 from service.alarm_metrics.api import (
     MachineFilter,
     MetricsQuery,
     SiteFilter,
-    chatter_view,
-    flood_view,
     row_view,
-    standing_view,
-    top_view,
 )
 from service.alarm_metrics.csv_export import ALARM_COLUMNS, AlarmExport, ExportQuery
 from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery, AlarmMetricsService
@@ -39,7 +36,6 @@ _STANDING = tuple(StandingAlarmView.model_fields)
 def router(metrics: AlarmMetricsService, export: AlarmExport) -> APIRouter:
     """Return the routes of exports."""
     routes = APIRouter(prefix="/v1", tags=["exports"], default_response_class=CsvResponse)
-    entries = export.catalogue.entries
 
     @routes.get("/alarms.csv", responses=documented(ALARM_COLUMNS))
     def export_alarms(
@@ -60,39 +56,39 @@ def router(metrics: AlarmMetricsService, export: AlarmExport) -> APIRouter:
     @routes.get("/alarm-metrics/top.csv", responses=documented(_TOP))
     def export_top_alarms(query: MetricsQuery) -> CsvResponse:
         """Export every code with its share, most frequent first; `by` is ignored."""
-        result, catalogue = metrics.compute(query), entries()
-        rows = (top_view(code, catalogue).model_dump(mode="json").values() for code in result.codes)
-        return _metrics_csv(_TOP, rows, "top-alarms", query, result)
+        result = metrics.compute(query)
+        return _metrics_csv(_TOP, _values(result.codes), "top-alarms", query, result)
 
     @routes.get("/alarm-metrics/rows.csv", responses=documented(_ROW))
     def export_alarm_metrics(query: MetricsQuery) -> CsvResponse:
         """Export all rows of the alarm metrics."""
-        result, catalogue = metrics.compute(query), entries()
+        result, catalogue = metrics.compute(query), metrics.catalogue.entries()
         rows = (_flat(row_view(key, counts, catalogue)) for key, counts in result.rows)
         return _metrics_csv(_ROW, rows, f"alarm-metrics-by-{query.by.value}", query, result)
 
     @routes.get("/alarm-metrics/floods.csv", responses=documented(_FLOODS))
     def export_floods(query: MetricsQuery) -> CsvResponse:
         """Export every flood, newest first; `by` is ignored."""
-        result, catalogue = metrics.compute(query), entries()
-        rows = (flood_view(flood, catalogue).model_dump(mode="json").values() for flood in result.floods)
-        return _metrics_csv(_FLOODS, rows, "floods", query, result)
+        result = metrics.compute(query)
+        return _metrics_csv(_FLOODS, _values(result.floods), "floods", query, result)
 
     @routes.get("/alarm-metrics/chatter.csv", responses=documented(_CHATTER))
     def export_chatter(query: MetricsQuery) -> CsvResponse:
         """Export every chattering code, most alarms first; `by` is ignored."""
-        result, catalogue = metrics.compute(query), entries()
-        rows = (chatter_view(chatter, catalogue).model_dump(mode="json").values() for chatter in result.chatter)
-        return _metrics_csv(_CHATTER, rows, "chatter", query, result)
+        result = metrics.compute(query)
+        return _metrics_csv(_CHATTER, _values(result.chatter), "chatter", query, result)
 
     @routes.get("/alarm-metrics/standing.csv", responses=documented(_STANDING))
     def export_standing(query: MetricsQuery) -> CsvResponse:
         """Export every standing alarm, longest first; `by` is ignored."""
-        result, catalogue = metrics.compute(query), entries()
-        rows = (standing_view(alarm, catalogue).model_dump(mode="json").values() for alarm in result.standing)
-        return _metrics_csv(_STANDING, rows, "standing", query, result)
+        result = metrics.compute(query)
+        return _metrics_csv(_STANDING, _values(result.standing), "standing", query, result)
 
     return routes
+
+
+def _values(views: Iterable[BaseModel]) -> Iterator[Iterable[object]]:
+    return (view.model_dump(mode="json").values() for view in views)
 
 
 def _metrics_csv(

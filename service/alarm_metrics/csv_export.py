@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 from service.alarm_metrics.export_store import AlarmExports
 from service.errors import InputRejected
-from service.machines.catalogue import CatalogueEntry, unknown_code
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.models import Machine, MachineReader, chosen_machines
 from wire.timestamps import EARLIEST, LATEST, isoformat
@@ -49,7 +48,7 @@ class AlarmExport:
         for machine in machines:
             zone = ZoneInfo(machine.time_zone)
             for alarm in self.alarms.alarms(machine, since, until, code=code):
-                entry: CatalogueEntry = entries.get(alarm.code) or unknown_code(alarm.code)
+                entry = entries[alarm.code]
                 yield (
                     machine.id.site,
                     machine.id.machine,

@@ -13,10 +13,6 @@ from forecasting.series import AlarmSeries
 from service.alarm_metrics.chatter import LEAD
 from service.alarm_metrics.findings import (
     Bucket,
-    CodeCount,
-    MachineChatter,
-    MachineFlood,
-    MachineStanding,
     machine_chatter,
     machine_floods,
     machine_standing,
@@ -31,10 +27,13 @@ from service.alarm_metrics.models import (
 )
 from service.alarm_metrics.time_bins import TimeBins, by_daily_times, by_days, by_hours
 from service.errors import InputRejected, Unavailable
+from service.machines.catalogue import Catalogue
+from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
 from service.machines.models import Agent, Machine, MachineReader, chosen_machines, chosen_span
 from wire.clock import PlantClock
 from wire.enums import AlarmMetricsGrouping, BucketLength
+from wire.rest.alarm_metrics import ChatterView, FloodView, StandingAlarmView, TopCodeView
 from wire.timestamps import EARLIEST, from_us, to_us
 from wire.zones import common_zone
 
@@ -85,10 +84,10 @@ class AlarmMetrics:
     excluded: int
     total: AlarmCounts
     rows: list[tuple[GroupKey, AlarmCounts]]
-    codes: list[CodeCount]
-    floods: list[MachineFlood]
-    chatter: list[MachineChatter]
-    standing: list[MachineStanding]
+    codes: list[TopCodeView]
+    floods: list[FloodView]
+    chatter: list[ChatterView]
+    standing: list[StandingAlarmView]
     bucket: BucketLength
     time_zone: str
     rate: list[Bucket]
@@ -106,6 +105,7 @@ class AlarmMetricsService:
 
     machines: MachineReader
     events: EventStore
+    catalogue: CatalogueStore
     clock: PlantClock
     shifts: Mapping[str, time]
     excluded_spans: Callable[[datetime, datetime], Collection[ExcludedSpan]] = nothing_excluded
@@ -128,7 +128,8 @@ class AlarmMetricsService:
         )
         grouping = _Grouping(query, since, until, self.shifts)
         machines = chosen_machines(self.machines, query.site, query.machine)
-        totals = _Accumulator(grouping, common_zone(machine.time_zone for machine in machines))
+        zone = common_zone(machine.time_zone for machine in machines)
+        totals = _Accumulator(grouping, zone, self.catalogue.entries())
         agents = self.machines.agents()
         lead = max(since - LEAD, EARLIEST)
         excluded_spans = self.excluded_spans(lead, until)
@@ -219,10 +220,10 @@ class _Grouping:
 class _Accumulator:
     """Sums up the metrics of machines."""
 
-    def __init__(self, grouping: _Grouping, zone: str) -> None:
+    def __init__(self, grouping: _Grouping, zone: str, catalogue: Catalogue) -> None:
         span = (grouping.since, grouping.until)
         short = grouping.until - grouping.since <= MAX_HOURLY_SPAN
-        self._grouping, self._zone = grouping, zone
+        self._grouping, self._zone, self._catalogue = grouping, zone, catalogue
         self._length = BucketLength.HOUR if short else BucketLength.DAY
         bins = by_hours(*span, ZoneInfo(zone)) if short else by_days(*span, ZoneInfo(zone))
         self._buckets = TimeBins(bins.starts, bins.ends, np.arange(len(bins.starts)))
@@ -232,9 +233,9 @@ class _Accumulator:
         self._rows: dict[GroupKey, AlarmCounts] = {}
         self._codes: Counter[int] = Counter()
         self._code_machines: Counter[int] = Counter()
-        self._floods: list[MachineFlood] = []
-        self._chatter: list[MachineChatter] = []
-        self._standing: list[MachineStanding] = []
+        self._floods: list[FloodView] = []
+        self._chatter: list[ChatterView] = []
+        self._standing: list[StandingAlarmView] = []
         self.excluded = self.truncated = 0
 
     def add(self, machine: Machine, alarms: MachineAlarms, bins: TimeBins, monitored: tuple[int, int]) -> None:
@@ -254,9 +255,9 @@ class _Accumulator:
         self._bucket_alarms += np.bincount(index, minlength=len(self._bucket_alarms))
         parts = self._buckets.within(bins.clipped(*monitored))
         np.add.at(self._bucket_monitored, parts.groups, parts.ends - parts.starts)
-        self._floods += machine_floods(machine.id, alarms, bins, to_us(self._grouping.until))
-        self._chatter += machine_chatter(machine.id, alarms, bins)
-        self._standing += machine_standing(machine.id, alarms, bins)
+        self._floods += machine_floods(machine.id, alarms, bins, to_us(self._grouping.until), self._catalogue)
+        self._chatter += machine_chatter(machine.id, alarms, bins, self._catalogue)
+        self._standing += machine_standing(machine.id, alarms, bins, self._catalogue)
 
     def result(self, machines: int) -> AlarmMetrics:
         """Return the metrics of all machines that were added, sorted."""
@@ -273,14 +274,13 @@ class _Accumulator:
             total=self._total,
             rows=sorted(rows, key=self._grouping.sort_key),
             codes=[
-                CodeCount(code, alarms, alarms / self._total.alarms, self._code_machines[code])
+                self._top_code(code, alarms)
                 for code, alarms in sorted(self._codes.items(), key=lambda item: (-item[1], item[0]))
             ],
-            floods=sorted(self._floods, key=lambda flood: (-flood.flood.start_us, flood.machine)),
-            chatter=sorted(self._chatter, key=lambda chatter: (-chatter.alarms, chatter.machine, chatter.code)),
+            floods=sorted(self._floods, key=lambda one: (-to_us(one.start), one.site, one.machine)),
+            chatter=sorted(self._chatter, key=lambda one: (-one.alarms, one.site, one.machine, one.code)),
             standing=sorted(
-                self._standing,
-                key=lambda alarm: (alarm.run.first_us - alarm.run.last_us, alarm.machine, alarm.run.code),
+                self._standing, key=lambda one: (one.since - one.last_at, one.site, one.machine, one.code)
             ),
             bucket=self._length,
             time_zone=self._zone,
@@ -289,6 +289,17 @@ class _Accumulator:
                 for (start, end), (alarms, monitored_us) in zip(edges, counted, strict=True)
             ],
             truncated=self.truncated,
+        )
+
+    def _top_code(self, code: int, alarms: int) -> TopCodeView:
+        entry = self._catalogue[code]
+        return TopCodeView(
+            code=code,
+            text=entry.text,
+            severity=entry.severity,
+            alarms=alarms,
+            share=round(alarms / self._total.alarms, 4),
+            machines=self._code_machines[code],
         )
 
     def _groups(

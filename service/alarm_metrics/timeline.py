@@ -5,15 +5,17 @@ from datetime import datetime, timedelta
 
 from forecasting.series import AlarmSeries
 from service.alarm_metrics.chatter import LEAD, CodeRun
-from service.alarm_metrics.findings import MachineFlood, MachineStanding, machine_floods, machine_standing
+from service.alarm_metrics.findings import machine_floods, machine_standing
 from service.alarm_metrics.models import MachineAlarms
 from service.alarm_metrics.time_bins import TimeBins
+from service.machines.catalogue import Catalogue
+from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
-from service.machines.events import ExactGaps
-from service.machines.models import Agent, Machine, MachineReader, chosen_span
+from service.machines.models import MachineReader, chosen_span
 from wire.clock import PlantClock
 from wire.identity import MachineId
-from wire.timestamps import EARLIEST, to_us
+from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
+from wire.timestamps import EARLIEST, from_us, to_us
 
 DEFAULT_SPAN = timedelta(hours=28)
 MAX_SPAN = timedelta(days=31)
@@ -22,34 +24,19 @@ MAX_READ = 100_000  # alarms in which floods, bursts and standing alarms are sea
 
 
 @dataclass(frozen=True)
-class Timeline:
-    """Lists in time order, if ``truncated`` only the newest; ``count`` counts all alarms, also shelved ones."""
-
-    machine: Machine
-    agent: Agent | None
-    since: datetime
-    until: datetime
-    count: int
-    alarms: AlarmSeries
-    truncated: bool
-    floods: list[MachineFlood]
-    bursts: list[CodeRun]
-    standing: list[MachineStanding]
-    gaps: ExactGaps
-
-
-@dataclass(frozen=True)
 class TimelineService:
     """Reads timelines."""
 
     machines: MachineReader
     events: EventStore
+    catalogue: CatalogueStore
     clock: PlantClock
     max_read: int = MAX_READ
 
-    def timeline(self, machine: MachineId, since: datetime | None, until: datetime | None) -> Timeline:
+    def timeline(self, machine: MachineId, since: datetime | None, until: datetime | None) -> TimelineView:
         """Return a machine's timeline, by default of the last 28 hours."""
-        enrolled = self.machines.get(machine)
+        enrolled, catalogue = self.machines.get(machine), self.catalogue.entries()
+        agent = self.machines.agent(enrolled)
         start, end = chosen_span(since, until, now=self.clock.now(), usual=DEFAULT_SPAN, longest=MAX_SPAN)
         series = self.events.newest(enrolled, max(start - LEAD, EARLIEST), end, self.max_read + 1)
         too_many = len(series) > self.max_read
@@ -57,19 +44,38 @@ class TimelineService:
             series = AlarmSeries(series.times[1:], series.codes[1:])
         alarms, span = MachineAlarms(series), TimeBins.whole(to_us(start), to_us(end))
         inside = series.between(start, end)
-        bursts = [burst for burst in alarms.bursts if burst.last_us >= to_us(start)]
-        floods = machine_floods(machine, alarms, span, to_us(end))
+        bursts = [_burst_view(burst, catalogue) for burst in alarms.bursts if burst.last_us >= to_us(start)]
+        floods = machine_floods(machine, alarms, span, to_us(end), catalogue)
         gaps = self.events.newest_gaps(enrolled, start, end, MAX_MARKS + 1)
-        return Timeline(
-            machine=enrolled,
-            agent=self.machines.agent(enrolled),
+        return TimelineView(
+            site=machine.site,
+            machine=machine.machine,
+            name=enrolled.name,
+            time_zone=enrolled.time_zone,
             since=start,
             until=end,
             count=self.events.count(enrolled, start, end) if too_many else len(inside),
-            alarms=AlarmSeries(inside.times[-MAX_ALARMS:], inside.codes[-MAX_ALARMS:]),
+            alarms=_alarm_views(inside, catalogue),
             truncated=too_many or len(inside) > MAX_ALARMS or max(len(bursts), len(floods), len(gaps)) > MAX_MARKS,
             floods=floods[-MAX_MARKS:],
-            bursts=bursts[-MAX_MARKS:],
-            standing=machine_standing(machine, alarms, span),
+            chatter=bursts[-MAX_MARKS:],
+            standing=machine_standing(machine, alarms, span, catalogue),
             gaps=gaps[-MAX_MARKS:],
+            last_seen_at=agent.last_seen_at if agent else None,
+            online=agent.online if agent else None,
+            silent_since=None,
         )
+
+
+def _alarm_views(series: AlarmSeries, catalogue: Catalogue) -> list[TimelineAlarm]:
+    newest = zip(series.times[-MAX_ALARMS:].tolist(), series.codes[-MAX_ALARMS:].tolist(), strict=True)
+    return [
+        TimelineAlarm(at=from_us(at_us), code=code, text=catalogue[code].text, severity=catalogue[code].severity)
+        for at_us, code in newest
+    ]
+
+
+def _burst_view(burst: CodeRun, catalogue: Catalogue) -> BurstView:
+    start, end = from_us(burst.first_us), from_us(burst.last_us)
+    text = catalogue[burst.code].text
+    return BurstView(code=burst.code, text=text, start=start, end=end, alarms=burst.alarms)

@@ -7,9 +7,8 @@ from fastapi import APIRouter, Path, Query, Request
 
 from service.answers.store import AnswerQuery, AnswerStore
 from service.http.csv_download import CsvResponse, csv_response, documented
-from service.http.pagination import WORD, Limit, LongCursorQuery, paginate
 from service.http.problems import responses
-from service.http.request import MachineName, Site, actor
+from service.http.request import WORD, Limit, LongCursorQuery, MachineName, Site, actor, paginate
 from service.machines.models import MachineReader
 from wire.clock import PlantClock
 from wire.identity import ID_PATTERN, MachineId

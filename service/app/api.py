@@ -12,7 +12,7 @@ from service import __version__
 from service.alarm_metrics.build import build_routers as alarm_metrics_routers
 from service.answers import api as answers_api
 from service.answers.store import AnswerStore
-from service.app import health_api, metrics_api
+from service.app import health_api
 from service.app.publish_writes import PublishWrites
 from service.auth import api as auth
 from service.auth.middleware import AuthMiddleware, check_permissions_complete, require_checked, restrict
@@ -23,12 +23,12 @@ from service.forecasts.fleet import FleetDependencies, FleetService
 from service.http import problems
 from service.http.permissions import document_rules
 from service.http.principal import current_sites
-from service.http.query_check import known_parameters
+from service.http.request import known_parameters
 from service.ingest import quarantine_api as quarantine
 from service.ingest.build import time_policy
-from service.ingest.quarantine_replay import QuarantineReplay
+from service.ingest.quarantine_api import QuarantineReplay
 from service.machines import api as machines_api
-from service.machines.hourly_counts_store import HourlyCountStore
+from service.machines.evidence_store import HourlyCountStore
 from service.machines.site_filter import SiteFilteredMachines, SiteFilteredQuarantine, SiteFilteredSilence
 from wire.enums import ProcessRole
 
@@ -61,7 +61,6 @@ def create_app(service: "Service") -> FastAPI:
     problems.install(app)
     routers = [
         health_api.router(service),
-        metrics_api.router(service.metrics),
         *(_feature_routers(service) if has_api else ()),
     ]
     if not has_api:

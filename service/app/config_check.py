@@ -7,6 +7,7 @@ where one fails, those that need it are not tried.
 import os
 import shutil
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,7 +17,8 @@ from urllib.parse import urlsplit
 from forecasting.window import WindowSpec
 from service.app.configuration import Configuration, plant_clock, sqlite_url
 from service.app.http_server import is_loopback, listen, require_tls
-from service.app.security_checks import require_secured_broker
+from service.broker_access.build import dynamic_security
+from service.broker_access.models import BrokerAuthState
 from service.database.backup import RESTORE_MARKER
 from service.database.engine import Database
 from service.database.locks import WriterLock
@@ -27,7 +29,7 @@ from service.learning.training_data import window_spec
 from service.machines.catalogue import size_warning
 from service.machines.catalogue_store import CatalogueStore
 from service.messaging.broker_connection import broker_config, connection_error, needs_tls
-from service.settings import Settings
+from service.settings import DynamicSecurity, Settings
 from wire.broker_check import Finding, check_broker
 from wire.timestamps import EARLIEST, LATEST
 
@@ -259,3 +261,45 @@ def window_conflict(settings: Settings, version: str, spec: WindowSpec) -> str |
         f"ALARMCAST_LOOKBACK_MINUTES={lookback} and ALARMCAST_HORIZON_MINUTES={horizon} again; for other lengths "
         "begin with an empty data folder and load the histories of all machines there."
     )
+
+
+_TIMEOUT_S = 15.0  # for a broker that is just being started
+_RETRY_S = 0.5
+_ADVICE = (
+    "Secure it (alarmcast admin broker-init), listen on 127.0.0.1 only, or, if it is secured in another way, set "
+    "ALARMCAST_ALLOW_OPEN_BROKER=true."
+)
+
+
+def require_secured_broker(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None:
+    """Raise if the service listens beyond loopback and the broker has no dynamic security.
+
+    If the settings require dynamic security there is nothing to check: the service is not ready without it.
+    """
+    mode = settings.broker_dynamic_security
+    if settings.allow_open_broker or mode is DynamicSecurity.ON or is_loopback(settings.host):
+        return
+    security = dynamic_security(settings)
+    if security is None:
+        raise InputRejected(
+            f"Refusing to listen on {settings.host}: broker_dynamic_security is off, so anyone who reaches the "
+            f"broker can connect as any machine. {_ADVICE}"
+        )
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            state, reason = security.probe()
+        except Unavailable as error:
+            if time.monotonic() > deadline:
+                raise InputRejected(
+                    f"Refusing to listen on {settings.host}: it is unknown whether the broker is secured. "
+                    f"{error} Start the broker first, or set ALARMCAST_BROKER_DYNAMIC_SECURITY=on."
+                ) from None
+            time.sleep(_RETRY_S)
+            continue
+        if state is not BrokerAuthState.ON:
+            raise InputRejected(
+                f"Refusing to listen on {settings.host}: anyone can connect to the broker as any machine, "
+                f"because {reason}. {_ADVICE}"
+            )
+        return

@@ -1,13 +1,13 @@
 """Errors and warnings of this process, for the components of its roles."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from service.app.config_check import window_conflict
 from service.app.warnings import WARNING_TTL, agent_warnings, limit_warnings
 from service.broker_access.models import BrokerAuthState
 from service.errors import NoChampion, Unavailable
-from service.http.health import Health
 from service.machines.catalogue import size_warning
 from service.machines.limits_store import ExcessStore
 from service.settings import DynamicSecurity
@@ -16,6 +16,23 @@ from wire.topics import PREFIX
 
 if TYPE_CHECKING:
     from service.app.service import Service
+
+
+@dataclass(frozen=True)
+class Health:
+    """``errors`` by component; the service is ready if there are none."""
+
+    errors: dict[str, str]
+    counts: dict[str, int]
+    model_version: str | None
+    warnings: dict[str, str] = field(default_factory=dict)  # no reason to be unready
+    parts: tuple[str, ...] = ()  # all components that were checked
+
+    @property
+    def ready(self) -> bool:
+        """Whether events can be stored and forecasts served."""
+        return not self.errors
+
 
 _MISSING = {
     ProcessRole.API: "answers requests",

@@ -1,4 +1,4 @@
-"""Whether the process lives, whether it is ready, and what it has counted."""
+"""Routes of liveness, readiness, status and metrics."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,21 @@ from wire.rest.health import Liveness, Readiness, Status
 
 if TYPE_CHECKING:
     from service.app.service import Service
+
+MEDIA_TYPE = "text/plain; version=0.0.4"
+_EXAMPLE = (
+    "# HELP alarmcast_events_total Events that came over the broker, by what became of them.\n"
+    "# TYPE alarmcast_events_total counter\n"
+    'alarmcast_events_total{result="stored"} 18230.0\n'
+    'alarmcast_events_total{result="duplicate"} 12.0\n'
+)
+_TEXT = {MEDIA_TYPE: {"schema": {"type": "string"}, "example": _EXAMPLE}}
+
+
+class MetricsResponse(Response):
+    """Prometheus' text format."""
+
+    media_type = MEDIA_TYPE
 
 
 def router(service: "Service") -> APIRouter:
@@ -44,5 +59,17 @@ def router(service: "Service") -> APIRouter:
             warnings=health.warnings,
             counts=health.counts,
         )
+
+    @routes.get(
+        "/metrics",
+        response_class=MetricsResponse,
+        responses={200: {"content": _TEXT, "description": "Metrics in Prometheus' text format."}},
+    )
+    def get_metrics() -> MetricsResponse:
+        """What Prometheus reads: counts since the start, and how every part is now.
+
+        `deploy/prometheus` has alerts on them, `deploy/grafana` dashboards. Machines and codes are never labels.
+        """
+        return MetricsResponse(service.metrics.text())
 
     return routes

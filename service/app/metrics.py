@@ -12,9 +12,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from service import __version__
+from service.app.health import Health
 from service.errors import NoChampion, Unavailable
 from service.forecasts.version import Version
-from service.http.health import Health
 from service.http.histogram import Counted
 from service.learning.enrolment_service import wall_now
 from service.notifications.store import DeliveryStore, WebhookStore

@@ -14,7 +14,7 @@ from service.app.config_check import model_conflict
 from service.app.configuration import plant_clock
 from service.app.connection_limits import ConnectionLimits
 from service.app.gc_tuning import freeze, limit_heaps, release_free_memory
-from service.app.health import health_of
+from service.app.health import Health, health_of
 from service.app.http_server import Server, server_config, trusted_proxies, url_of
 from service.app.maintenance_thread import MaintenanceThread
 from service.app.metrics import Metrics
@@ -26,7 +26,6 @@ from service.broker_access import build as broker_access
 from service.errors import InputRejected
 from service.forecasts import build as forecasts
 from service.forecasts.cache import ForecastMade
-from service.http.health import Health
 from service.http.rate_limit import network_of
 from service.http.request_metrics import HttpMetrics, RequestMiddleware
 from service.ingest import build as ingest

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from service.app.configuration import sqlite_url
 from service.auth.audit_store import AuditStore
@@ -26,24 +25,23 @@ from service.scoring.store import OutcomeStore
 from service.settings import IntegrityCheck, Settings
 
 
-@dataclass(frozen=True)
 class Stores:
-    """The open store, in its parts."""
+    """The open database and its stores."""
 
-    database: Database
-    machines: MachineStore
-    events: EventStore
-    catalogue: CatalogueStore
-    versions: VersionStore
-    forecasts: ForecastStore
-    jobs: JobStore
-    enrolments: EnrolmentStore
-    exams: HoldoutStore
-    memories: MemoryStore
-    updates: UpdateStore
-    audit: AuditStore
-    lock: WriterLock
-    outcomes: OutcomeStore
+    def __init__(self, database: Database, weights: WeightsFolder, lock: WriterLock) -> None:
+        self.database, self.lock = database, lock
+        self.machines = MachineStore(database)
+        self.events = EventStore(database)
+        self.catalogue = CatalogueStore(database)
+        self.versions = VersionStore(database, weights)
+        self.forecasts = ForecastStore(database)
+        self.outcomes = OutcomeStore(database)
+        self.jobs = JobStore(database)
+        self.enrolments = EnrolmentStore(database)
+        self.exams = HoldoutStore(database)
+        self.memories = MemoryStore(database)
+        self.updates = UpdateStore(database, weights)
+        self.audit = AuditStore(database)
 
 
 @contextmanager
@@ -70,23 +68,7 @@ def open_stores(settings: Settings, *, check: bool = False) -> Iterator[Stores]:
         if check and settings.integrity_check is not IntegrityCheck.OFF:
             database.check(thorough=settings.integrity_check is IntegrityCheck.FULL)
         database.upgrade()
-        weights = WeightsFolder(settings.data_dir / "weights")
-        yield Stores(
-            database,
-            MachineStore(database),
-            EventStore(database),
-            CatalogueStore(database),
-            VersionStore(database, weights),
-            ForecastStore(database),
-            JobStore(database),
-            EnrolmentStore(database),
-            HoldoutStore(database),
-            MemoryStore(database),
-            UpdateStore(database, weights),
-            AuditStore(database),
-            lock,
-            OutcomeStore(database),
-        )
+        yield Stores(database, WeightsFolder(settings.data_dir / "weights"), lock)
     finally:
         database.close()
         lock.release()

@@ -49,7 +49,9 @@ def agent_warnings(agents: Mapping[MachineId, Agent], now: datetime) -> dict[str
     }
     if reported:
         warnings["agents"] = f"Agents report: {_listed(reported)}."
-    duplicates = [agent.rival.text for agent in agents.values() if agent.rival and _is_recent(agent.rival, now)]
+    duplicates = [
+        agent.duplicate.text for agent in agents.values() if agent.duplicate and _is_recent(agent.duplicate, now)
+    ]
     if duplicates:
         warnings["duplicate_agents"] = " ".join(duplicates[:_MAX_AGENTS])
     return warnings

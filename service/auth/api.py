@@ -9,10 +9,9 @@ from service.auth.audit_store import AuditQuery, AuditStore
 from service.auth.login import LoginService
 from service.auth.models import UserUpdate
 from service.auth.users import UserService
-from service.http.pagination import CursorQuery, Limit, Number, paginate
 from service.http.principal import Sites
 from service.http.problems import responses
-from service.http.request import client_ip, principal
+from service.http.request import CursorQuery, Limit, Number, client_ip, paginate, principal
 from wire.rest.audit import AuditPage
 from wire.rest.auth import (
     NAME_PATTERN,

@@ -57,11 +57,6 @@ class AuditStore:
         with self.database.write() as connection:
             record(connection, at=at, who=who, action=action, subject=subject, reason=reason)
 
-    def write_request(self, action: str, subject: str, reason: str | None = None) -> None:
-        """Write the current request to the log before it is carried out, where it is not one transaction."""
-        with self.database.write() as connection:
-            record_request(connection, action=action, subject=subject, reason=reason)
-
 
 def record(
     connection: Connection, *, at: datetime, who: str, action: str, subject: str, reason: str | None

@@ -4,20 +4,8 @@ from typing import Annotated
 
 import typer
 
-from service.app.configuration import client_key, load_settings
-from service.cli import (
-    answers,
-    backup,
-    broker,
-    copy_database,
-    enrol,
-    machine,
-    model,
-    policy,
-    suppression,
-    tls,
-    webhook,
-)
+from service.app.configuration import client_key
+from service.cli import answers, broker, database, enrol, machine, model, notifications, policy
 from service.cli import users as people
 from service.cli.arguments import DataDir, File, read
 from service.cli.client import api, set_options
@@ -46,21 +34,21 @@ app.command("watch")(enrol.watch)
 app.command("jobs")(model.jobs)
 app.add_typer(machine.app, name="machine")
 app.add_typer(model.app, name="model")
-app.add_typer(webhook.app, name="webhook")
+app.add_typer(notifications.app, name="webhook")
 app.add_typer(policy.app, name="policy")
-app.command("shelve")(suppression.shelve)
-app.command("maintenance")(suppression.maintenance)
+app.command("shelve")(notifications.shelve)
+app.command("maintenance")(notifications.maintenance)
 app.command("answer")(answers.answer)
 app.command("answers")(answers.answers)
 app.add_typer(people.users, name="user")
 app.add_typer(people.keys, name="key")
-app.command("backup")(backup.backup_command)
-app.command("restore")(backup.restore_command)
-app.command("copy-database")(copy_database.copy_database)
+app.command("backup")(database.backup_command)
+app.command("restore")(database.restore_command)
+app.command("copy-database")(database.copy_database)
 app.command("broker-init")(broker.broker_init)
 app.command("broker-adopt")(broker.broker_adopt)
 app.command("broker-repair")(broker.broker_repair)
-app.command("tls-init")(tls.tls_init)
+app.command("tls-init")(broker.tls_init)
 app.add_typer(catalogue_app, name="catalogue")
 app.add_typer(history_app, name="history")
 history_app.command("load")(enrol.history_load)
@@ -75,7 +63,7 @@ def catalogue_load(file: File, data_dir: DataDir = None) -> None:
     Optional columns: cause, consequence, action, link. Without a column what is known is kept.
     """
     codes = read(file)
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         merged = client.catalogue.add(codes)
     typer.echo(f"{merged.entries} codes read, {merged.new} of them new.")
     if merged.warning:
@@ -85,5 +73,5 @@ def catalogue_load(file: File, data_dir: DataDir = None) -> None:
 @catalogue_app.command("export")
 def catalogue_export(data_dir: DataDir = None) -> None:
     """Print the catalogue as CSV, which load accepts."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         typer.echo(b"".join(client.catalogue.export()), nl=False)

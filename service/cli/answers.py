@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, MachineArgument, machine_id
 from service.cli.client import api
 from wire.enums import Answer
@@ -19,13 +18,13 @@ def answer(
 ) -> None:
     """Answer an expected alarm of a machine, or its open notification."""
     identity = machine_id(machine)
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         stored = client.answers.answer_alarm(identity, code, given, note=note)
     typer.echo(f"Answer to {stored.text} of {machine}: {stored.answer}.")
 
 
 def answers(data_dir: DataDir = None) -> None:
     """Print all answers as CSV, newest first."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         for chunk in client.answers.export():
             typer.echo(chunk, nl=False)

@@ -12,6 +12,7 @@ import httpx
 import typer
 
 from alarmcast import AlarmcastError, Client, InProcess, Unreachable
+from service.app.configuration import load_settings
 from service.app.service import Service
 from service.app.stores import open_stores
 from service.auth.build import local_token
@@ -23,11 +24,12 @@ _PATIENCE = httpx.Timeout(60.0, read=600.0)  # a year of history takes a while t
 
 
 @contextmanager
-def api(settings: Settings) -> Iterator[Client]:
+def api(data_dir: Path | None) -> Iterator[Client]:
     """Yield a client of the running service, or of the same app in this process if there is none.
 
     What goes wrong becomes the error that it describes.
     """
+    settings = load_settings(data_dir=data_dir)
     asked = _elsewhere() or _here(settings)
     if asked is not None:
         with _map_errors(asked.url, "does not answer"), asked.client() as client:
@@ -44,9 +46,9 @@ def api(settings: Settings) -> Iterator[Client]:
 
 
 @contextmanager
-def running_api(settings: Settings) -> Iterator[Client]:
+def running_api(data_dir: Path | None) -> Iterator[Client]:
     """Yield a client of the running service, or say that there must be one."""
-    asked = _elsewhere() or _here(settings)
+    asked = _elsewhere() or _here(load_settings(data_dir=data_dir))
     if asked is None:
         raise Unavailable("No service is running, and only a running one learns. Start it: alarmcast serve")
     with _map_errors(asked.url, "no longer answers"), asked.client() as client:

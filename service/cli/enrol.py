@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from service.app.configuration import load_settings
 from service.broker_access.edge_toml import with_source
 from service.cli.arguments import (
     DataDir,
@@ -24,7 +23,6 @@ from service.cli.arguments import (
 from service.cli.client import api, running_api
 from service.errors import InputRejected
 from service.machines.models import zone_named
-from service.settings import Settings
 from wire.enums import JobState
 from wire.identity import MachineId
 from wire.rest.enrolment import HistoryLoaded
@@ -52,14 +50,14 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     data_dir: DataDir = None,
 ) -> None:
     """Enrol a machine: its alarms are taken, its past is loaded, and it is learned as soon as there is enough."""
-    identity, settings = machine_id(machine), load_settings(data_dir=data_dir)
+    identity = machine_id(machine)
     if history is not None and not history.is_file():
         raise InputRejected(f"There is no file {history}.")
     if history_zone:
         zone_named(history_zone)
     codes = None if catalogue is None else read(catalogue).decode("utf-8", errors="replace")
     with secret_file(edge_toml) as keep:
-        with api(settings) as client:
+        with api(data_dir) as client:
             enrolled = client.enrolment.enrol(identity, name=name, time_zone=time_zone, catalogue=codes)
         job, issued = enrolled.job, enrolled.credentials
         typer.echo(f"{identity} is enrolled; job {job.id} is {job.state}.")
@@ -71,13 +69,13 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
             typer.echo(enrolled.credentials_note)
         if history is not None:
             try:
-                loaded = _load(settings, identity, history, serial=serial, time_zone=history_zone)
+                loaded = _load(data_dir, identity, history, serial=serial, time_zone=history_zone)
             except InputRejected as error:
                 later = f"to load it later: alarmcast admin history load {identity} FILE"
                 raise InputRejected(f"{error} The machine is enrolled without its past; {later}") from None
             _prepare_agent(loaded, None if issued is None else issued.edge_toml, keep)
     if wait:
-        _watch(settings, job.id)
+        _watch(data_dir, job.id)
     elif job.state in _OPEN:
         typer.echo(f"See how it is learned: alarmcast admin watch {job.id}")
 
@@ -92,23 +90,22 @@ def history_load(
     data_dir: DataDir = None,
 ) -> None:
     """Load a log (timestamp,alarm,serial; gzipped or not); loading it twice changes nothing."""
-    settings, identity = load_settings(data_dir=data_dir), machine_id(machine)
-    _prepare_agent(_load(settings, identity, file, serial=serial, time_zone=time_zone))
+    _prepare_agent(_load(data_dir, machine_id(machine), file, serial=serial, time_zone=time_zone))
 
 
 def watch(
     job: Annotated[int, typer.Argument(metavar="JOB", help="Number of the job.")], data_dir: DataDir = None
 ) -> None:
     """Show a job's progress until it has ended."""
-    _watch(load_settings(data_dir=data_dir), job)
+    _watch(data_dir, job)
 
 
 def _load(
-    settings: Settings, machine: MachineId, file: Path, *, serial: str | None, time_zone: str | None
+    data_dir: Path | None, machine: MachineId, file: Path, *, serial: str | None, time_zone: str | None
 ) -> HistoryLoaded:
     columns = (*Progress.get_default_columns(), DownloadColumn())
     bar = Progress(*columns, transient=True, disable=not Console().is_terminal)  # or it leaves an empty line
-    with opened(file) as log, bar as progress, api(settings) as client:
+    with opened(file) as log, bar as progress, api(data_dir) as client:
         size = file.stat().st_size
         task = progress.add_task(f"Sending {file.name}", total=size)
 
@@ -151,10 +148,10 @@ def _prepare_agent(
     typer.echo("".join(f"  {line}\n" for line in loaded.edge_toml_source.splitlines()), nl=False)
 
 
-def _watch(settings: Settings, number: int) -> None:
+def _watch(data_dir: Path | None, number: int) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     said = ""
-    with running_api(settings) as client, Progress(*columns, transient=True) as progress:
+    with running_api(data_dir) as client, Progress(*columns, transient=True) as progress:
         bar = progress.add_task(f"Job {number}", total=None)
         for job in client.jobs.stream(number):
             _show(progress, bar, job)

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, EdgeToml, MachineArgument, Reason, machine_id, secret_file
 from service.cli.client import api
 from service.cli.tables import Row, moment, show
@@ -17,7 +16,7 @@ app = typer.Typer(help="List machines, learn them again, let them in, let them g
 @app.command("list")
 def machine_list(data_dir: DataDir = None) -> None:
     """List machines, the state of their agents, and unregistered machines that publish."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         fleet = client.machines.list()
     titles = ("machine", "state", "agent", "last seen", "spooled", "zone", "name", "why")
     rows: list[Row] = [
@@ -35,7 +34,7 @@ def machine_list(data_dir: DataDir = None) -> None:
 def machine_refresh(machine: MachineArgument, data_dir: DataDir = None) -> None:
     """Learn a machine again from its recent windows."""
     identity = machine_id(machine)
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         job = client.enrolment.refresh(identity)
     typer.echo(f"Job {job.id} is {job.state}. See how it goes: alarmcast admin watch {job.id}")
 
@@ -44,7 +43,7 @@ def machine_refresh(machine: MachineArgument, data_dir: DataDir = None) -> None:
 def machine_retire(machine: MachineArgument, reason: Reason, data_dir: DataDir = None) -> None:
     """Let a machine go; its past stays, its share of the memory is free."""
     identity = machine_id(machine)
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         client.enrolment.retire(identity, reason=reason)
     typer.echo(f"{machine} is retired.")
 
@@ -53,7 +52,7 @@ def machine_retire(machine: MachineArgument, reason: Reason, data_dir: DataDir =
 def machine_rotate(machine: MachineArgument, edge_toml: EdgeToml = None, data_dir: DataDir = None) -> None:
     """Issue new credentials for the broker; an agent that is there with the old ones is thrown out."""
     identity = machine_id(machine)
-    with secret_file(edge_toml) as keep, api(load_settings(data_dir=data_dir)) as client:
+    with secret_file(edge_toml) as keep, api(data_dir) as client:
         keep(client.credentials.rotate(identity).edge_toml)
 
 
@@ -61,7 +60,7 @@ def machine_rotate(machine: MachineArgument, edge_toml: EdgeToml = None, data_di
 def machine_revoke(machine: MachineArgument, reason: Reason, data_dir: DataDir = None) -> None:
     """Throw a machine's agent out at the broker, and let it in no more until its credentials are rotated."""
     identity = machine_id(machine)
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         revoked = client.credentials.revoke(identity, reason=reason)
     if revoked.state is CredentialState.NONE:
         typer.echo(f"{machine} has no credentials; there was nothing to revoke.")
@@ -81,7 +80,7 @@ def machine_erase(
     if not yes:
         typer.confirm(f"All data of {machine} will be deleted permanently. Continue?", abort=True)
     identity = machine_id(machine)
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         erased = client.enrolment.erase(identity, reason=reason)
     learned = ", ".join(erased.learned_by) or "no version"
     typer.echo(f"{machine} is erased. It had been learned by {learned}.")

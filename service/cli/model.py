@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, Reason
 from service.cli.client import api
 from service.cli.tables import Row, moment, show
@@ -19,7 +18,7 @@ app = typer.Typer(help="Versions: list, promote, roll back.", no_args_is_help=Tr
 @app.command("list")
 def model_list(data_dir: DataDir = None) -> None:
     """List versions, newest first."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         models = client.models.list().models
     titles = ("version", "standing", "parent", "machines", "created", "summary")
     rows: list[Row] = []
@@ -39,7 +38,7 @@ def model_promote(
     data_dir: DataDir = None,
 ) -> None:
     """Let a version serve."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         client.models.promote(version, reason=reason, force=force, serving=serving)
     typer.echo(f"{version} serves.")
 
@@ -47,14 +46,14 @@ def model_promote(
 @app.command("rollback")
 def model_rollback(reason: Reason, serving: Serving = None, data_dir: DataDir = None) -> None:
     """Let the version serve again that the champion was learned from."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         back = client.models.roll_back(reason=reason, serving=serving)
     typer.echo(f"{back.version} serves.")
 
 
 def jobs(data_dir: DataDir = None) -> None:
     """List the latest jobs."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         listed = client.jobs.list().jobs
     titles = ("job", "machine", "kind", "state", "stage", "version", "message")
     rows = [

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 import typer
 
-from service.app.configuration import load_settings
 from service.cli.arguments import DataDir, Reason
 from service.cli.client import api
 from service.cli.tables import Row, show
@@ -16,7 +15,7 @@ app = typer.Typer(help="Notification policies of sites and webhooks: list, set."
 @app.command("list")
 def policy_list(data_dir: DataDir = None) -> None:
     """Print the policy of every site, and how much it sent and held back in 30 days."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         policies = client.policies.list().policies
     rows: list[Row] = [(one.site, one.text, str(one.sent), str(one.held_back)) for one in policies]
     show(("site", "policy", "sent", "held back"), rows)
@@ -47,7 +46,7 @@ def policy_set(
         "exclude_codes": [int(one) for one in left_out if one.isdigit()],
         "per_shift": per_shift,
     }
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         if where.isdigit():
             text = client.webhooks.set_policy(int(where), policy, reason=reason).policy_text
         else:

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from service.app.config_check import require_secured_broker
 from service.app.configuration import load_settings
 from service.app.http_server import listen, require_tls, tls_options, url_of
 from service.app.logs import set_up_logs
-from service.app.security_checks import require_secured_broker
 from service.app.service import Service
 from service.app.stores import open_stores
 from service.auth.users import FIRST

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from service.app.configuration import load_settings
 from service.cli.arguments import DataDir
 from service.cli.client import api
 from service.cli.tables import Row, moment, show
@@ -25,7 +24,7 @@ def user_add(
     name: UserName, role: RoleOption = Role.VIEWER, site: SiteOption = None, data_dir: DataDir = None
 ) -> None:
     """Add a user; the temporary password is printed once and must be changed at the first login."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         user = client.users.add(name, role=role, sites=site or None)
     typer.echo(f"{name} is {role.value} of {_sites(user.sites)}.")
     typer.echo(f"One-time password, shown this once: {user.password}")
@@ -34,7 +33,7 @@ def user_add(
 @users.command("list")
 def user_list(data_dir: DataDir = None) -> None:
     """List users."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         listed = client.users.list().users
     titles = ("user", "role", "sites", "last login", "password")
     rows: list[Row] = []
@@ -53,7 +52,7 @@ def user_role(
     data_dir: DataDir = None,
 ) -> None:
     """Change a user's role, and their sites if any are given."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         if site or everywhere:
             changed = client.users.change(name, role=role, sites=None if everywhere else site)
         else:
@@ -64,7 +63,7 @@ def user_role(
 @users.command("password")
 def user_password(name: UserName, data_dir: DataDir = None) -> None:
     """Give a user a new temporary password, printed once, and end all their sessions."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         reset = client.users.reset_password(name)
     typer.echo(f"One-time password of {name}, shown this once: {reset.password}")
 
@@ -72,7 +71,7 @@ def user_password(name: UserName, data_dir: DataDir = None) -> None:
 @users.command("remove")
 def user_remove(name: UserName, data_dir: DataDir = None) -> None:
     """Remove a user."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         client.users.remove(name)
     typer.echo(f"{name} can no longer log in.")
 
@@ -88,7 +87,7 @@ def key_add(
     data_dir: DataDir = None,
 ) -> None:
     """Create an API key; it is printed once."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         key = client.keys.add(name, role=role, sites=site or None, days=days)
     typer.echo(f"Key {key.id}, {name}, is {role.value} of {_sites(key.sites)}.", err=True)
     typer.echo("Send it as Authorization: Bearer. It is shown this once:", err=True)
@@ -98,7 +97,7 @@ def key_add(
 @keys.command("list")
 def key_list(data_dir: DataDir = None) -> None:
     """List API keys, without their secrets."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         listed = client.keys.list().keys
     titles = ("key", "name", "prefix", "role", "sites", "created by", "expires", "last used")
     rows: list[Row] = []
@@ -116,7 +115,7 @@ def key_revoke(
     data_dir: DataDir = None,
 ) -> None:
     """Revoke an API key, at once."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         client.keys.revoke(number, reason=reason)
     typer.echo(f"Key {number} is revoked.")
 

@@ -1,15 +1,15 @@
-"""Before the demo's curtain: machines enrolled, weeks of history loaded."""
+"""The demo: its plan, its agents, enrolled machines and loaded history."""
 
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from service.app.stores import Stores, open_stores
-from service.demo.plan import BACKLOG, HISTORY_DAYS, SEED, DemoMachine, Plan
 from service.errors import Unavailable
 from service.ingest.build import time_policy
 from service.learning.history_file import ImportFile
@@ -17,6 +17,95 @@ from service.learning.history_import import load_history
 from service.learning.models import NewMachine
 from service.machines.catalogue import parse_catalogue
 from service.settings import Settings
+from wire.clock import PlantClock
+from wire.identity import MachineId
+
+SEED = 19  # a fleet of which no machine rests for days on end
+HISTORY_DAYS = 60
+# The last days of the past are not loaded: they wait at the machines and come over MQTT, as after a cut line.
+BACKLOG = timedelta(days=3)
+_SITES = (("padova", "Europe/Rome"), ("lyon", "Europe/Paris"), ("graz", "Europe/Vienna"))
+
+
+@dataclass(frozen=True)
+class DemoMachine:
+    """One simulated machine; ``index`` chooses its personality."""
+
+    index: int
+    id: MachineId
+    name: str
+    time_zone: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How large and how fast a demo is, and where it keeps its data."""
+
+    machines: int
+    speed: float
+    port: int
+    data_dir: Path | None = None
+
+    def fleet(self) -> list[DemoMachine]:
+        """Return the machines, spread over three plants."""
+        fleet = []
+        for index in range(self.machines):
+            site, zone = _SITES[index % len(_SITES)]
+            number = index // len(_SITES) + 1
+            fleet.append(
+                DemoMachine(index, MachineId(site, f"filler-{number}"), f"Filler {number}, {site.title()}", zone)
+            )
+        return fleet
+
+
+@dataclass
+class Fleet:
+    """Starts the agents, and ends them by their own process ids."""
+
+    machines: list[DemoMachine]
+    broker_port: int
+    clock: PlantClock
+    folder: Path
+    agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start one agent a machine."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for machine in self.machines:
+            log = (self.folder / f"{machine.id.site}-{machine.id.machine}.log").open("ab")
+            with log:
+                self.agents.append(subprocess.Popen(self._command(machine), stdout=log, stderr=log))  # noqa: S603
+
+    def stop(self) -> None:
+        """Ask every agent to stop, and insist."""
+        for agent in self.agents:
+            agent.terminate()
+        for agent in self.agents:
+            try:
+                agent.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                agent.kill()
+                agent.wait()
+
+    def _command(self, machine: DemoMachine) -> list[str]:
+        site, name = machine.id
+        origin = self.clock.plant_origin or self.clock.wall_origin
+        options = {
+            "site": site,
+            "machine": name,
+            "spool-path": self.folder / f"{site}-{name}.sqlite3",
+            "broker-port": self.broker_port,
+            "broker-mqtt-version": "3.1.1",
+            "source-kind": "simulated",
+            "source-seed": SEED,
+            "source-index": machine.index,
+            "source-since": (origin - BACKLOG).isoformat(),
+            "clock-wall-origin": self.clock.wall_origin.isoformat(),
+            "clock-plant-origin": origin.isoformat(),
+            "clock-speed": self.clock.speed,
+        }
+        flags = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        return [sys.executable, "-m", "edge_agent", "run", *flags]
 
 
 def prepare(plan: Plan, settings: Settings, say: Callable[[str], None]) -> datetime:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from service.errors import InputRejected
-from service.experiment.options import ExperimentOptions
+from service.experiment.run_all import ExperimentOptions
 
 _WIDTH: Final = 124  # what the table needs to show spreads; a pipe gets it whole, a narrower screen without
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -13,11 +13,29 @@ from service.errors import InputRejected
 from service.experiment.comparison import Comparison, ComparisonPlan, compare, fingerprint
 from service.experiment.files import read_log, read_windows
 from service.experiment.fleet import ExperimentFleet, SplitConfig, from_log, from_windows
-from service.experiment.options import ExperimentOptions
 from service.experiment.report import report
 from service.experiment.run import RunProgress
 from service.experiment.table import json_rows
 from service.learning.presets import PRESETS, Preset
+from service.learning.strategies import STRATEGIES
+
+
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """What is asked for; ``None`` leaves the choice to the preset, or takes all machines."""
+
+    out: Path
+    targets: tuple[int, ...]
+    windows: Path | None = None
+    log: Path | None = None
+    machines: tuple[str, ...] | None = None
+    strategies: tuple[str, ...] = tuple(STRATEGIES)
+    preset: str = "product"
+    memory: int | None = None
+    epochs: int | None = None
+    seeds: int = 3
+    min_in: int | None = None
+    min_out: int | None = None
 
 
 def experiment(options: ExperimentOptions, *, screen: Console) -> Comparison:

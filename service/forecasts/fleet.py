@@ -16,7 +16,7 @@ from service.forecasts.version import Version
 from service.http.principal import Sites
 from service.machines.catalogue import CatalogueEntry, unknown_code
 from service.machines.catalogue_store import CatalogueStore
-from service.machines.hourly_counts_store import HourlyCountStore
+from service.machines.evidence_store import HourlyCountStore
 from service.machines.models import (
     Agent,
     HourlyCounts,

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from service.errors import TooMany, Unavailable
 from service.forecasts.cache import ForecastMade
 from service.http.principal import Sites, current_sites, current_user
+from service.http.rate_limit import ConcurrencyLimit, LimitReached
 from service.messaging.bus import AlarmEvent, AlarmsRaised, ChangeBus, StreamsClosed
-from service.messaging.concurrency_limit import ConcurrencyLimit, LimitReached
 from wire.enums import StreamKind
 from wire.identity import MachineId
 

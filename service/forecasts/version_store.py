@@ -28,7 +28,7 @@ from service.errors import Conflict, NotFound
 from service.forecasts.shared_weight_store import SharedWeights, forget, keep
 from service.forecasts.version import Version, champion_changed_error
 from service.messaging.bus import ChampionPromoted
-from service.messaging.notify_store import notify
+from service.messaging.cluster_store import notify
 from wire.enums import MachineState
 from wire.timestamps import from_us, to_us
 

@@ -1,8 +1,10 @@
-"""Read path parameters, principal and client address of a request."""
+"""Read what every request has: path parameters, pages of lists, principal, client address, known parameters."""
 
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Path, Request
+from fastapi import Path, Query, Request
+from fastapi.routing import APIRoute
 
 from service.errors import InputRejected, NotSignedIn
 from service.http.principal import Principal, current_user
@@ -40,3 +42,45 @@ def author(by: str | None) -> str:
 def client_ip(request: Request) -> str | None:
     """Return the address of the client."""
     return request.client.host if request.client else None
+
+
+WORD, HALF_WORD = 2**63 - 1, 2**31 - 1  # of PostgreSQL's bigint and integer
+
+Number = Annotated[int, Path(ge=1, le=HALF_WORD, description="Its id.", examples=[1])]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of items.")]
+CursorQuery = Annotated[int | None, Query(ge=1, le=HALF_WORD, description="`next` of the page before.")]
+LongCursorQuery = Annotated[int | None, Query(ge=1, le=WORD, description="`next` of the page before.")]
+ActiveOnly = Annotated[bool, Query(description="Only those that are active now.")]
+
+ItemT = TypeVar("ItemT")
+
+
+def paginate(items: list[ItemT], limit: int, item_id: Callable[[ItemT], int]) -> tuple[list[ItemT], int | None]:
+    """Return a page of ``items``, which were queried with one more than the limit, and the next cursor."""
+    page = items[:limit]
+    return page, item_id(page[-1]) if len(items) > limit else None
+
+
+_PREFIX = "/v1/"  # probes, metrics and documentation accept any parameter
+
+
+async def known_parameters(request: Request) -> None:
+    """Run before every endpoint: raise :class:`InputRejected` for an unknown query parameter."""
+    route = request.scope["route"]
+    if not request.url.query or not isinstance(route, APIRoute) or not route.path.startswith(_PREFIX):
+        return
+    known = sorted({str(field.alias) for field in _query_fields(route.dependant)})
+    for name in request.query_params:
+        if name not in known:
+            shown = "".join(char if char.isprintable() else "?" for char in name[:50])
+            accepted = f"the parameters {', '.join(known)}" if known else "no parameters"
+            raise InputRejected(
+                f"There is no query parameter {shown!r} here; this path accepts {accepted}.",
+                pointer=f"query/{shown}",
+            )
+
+
+def _query_fields(dependant: Any) -> Iterator[Any]:
+    yield from dependant.query_params
+    for dependency in dependant.dependencies:
+        yield from _query_fields(dependency)

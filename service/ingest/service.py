@@ -185,7 +185,7 @@ class IngestBatch:
         )
         pair = self.duplicate_agents.pair(machine.id, self.now)
         if pair is not None:
-            self.write.rivals[machine.row_id] = _rival(machine.id, pair, self.now)
+            self.write.duplicate_agents[machine.row_id] = _duplicate_note(machine.id, pair, self.now)
         if not believed:
             self.counts["states_of_another_agent"] += 1
             return
@@ -272,7 +272,7 @@ def _agent(state: AgentState, seen_at: datetime, before: Agent | None) -> Agent:
     )
 
 
-def _rival(machine: MachineId, pair: tuple[str, str], at: datetime) -> Note:
+def _duplicate_note(machine: MachineId, pair: tuple[str, str], at: datetime) -> Note:
     text = f"Two agents speak as {machine}: {pair[0]} and {pair[1]}. Stop one of them, or give it its own name."
     return Note(text=bounded(text), at=at)
 

@@ -16,6 +16,7 @@ import numpy as np
 from service.database.event_row import IN_TIME, EventRow
 from service.database.files import stale_files
 from service.errors import Conflict, Gone, TooLarge, TooMany, Unavailable
+from service.http.rate_limit import ConcurrencyLimit, LimitReached
 from service.ingest.service import TimeBounds, TimePolicy
 from service.learning.history_file import ImportFile, blocks, plain_rows, require_alarms, scan
 from service.learning.history_scan import Survey
@@ -23,7 +24,6 @@ from service.machines.event_store import EventStore
 from service.machines.events import EventWrite, EventWriter, QuarantineRow, WriteResult
 from service.machines.models import Machine
 from service.machines.store import MachineStore
-from service.messaging.concurrency_limit import ConcurrencyLimit, LimitReached
 from wire.clock import PlantClock
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected

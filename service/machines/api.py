@@ -7,18 +7,17 @@ from fastapi import APIRouter, Body, Path, Query
 
 from service.errors import InputRejected, NotFound
 from service.http.csv_download import CsvResponse, csv_response, documented
-from service.http.pagination import HALF_WORD, WORD
 from service.http.problems import responses
-from service.http.request import MachineName, Site
-from service.machines.catalogue import COLUMNS, CatalogueEntry, parse_catalogue, size_warning, unknown_code
+from service.http.request import HALF_WORD, WORD, MachineName, Site
+from service.machines.catalogue import COLUMNS, CatalogueEntry, parse_catalogue, size_warning
 from service.machines.catalogue_store import CatalogueStore
 from service.machines.event_store import EventStore
-from service.machines.events import Cursor, GapRecord, PageQuery
+from service.machines.events import Cursor, PageQuery
 from service.machines.models import Agent, Machine, UnregisteredMachine
 from service.machines.site_filter import SiteFilteredMachines, SiteFilteredSilence
 from wire.identity import MachineId
 from wire.rest.catalogue import CatalogueMergeResult, CatalogueView, EntryUpdate, EntryView
-from wire.rest.gaps import GapPage, GapView
+from wire.rest.gaps import GapPage
 from wire.rest.machines import AgentView, AlarmsPage, AlarmView, Fleet, MachineView, UnregisteredMachineView
 from wire.rest.silent import SilentFleet, SilentView
 from wire.timestamps import EARLIEST, LATEST, UtcDatetime
@@ -77,7 +76,7 @@ def _machine_routes(machines: SiteFilteredMachines, events: EventStore, catalogu
         entries = catalogue.entries()
         views = []
         for alarm in page.alarms:
-            entry = entries.get(alarm.code) or unknown_code(alarm.code)
+            entry = entries[alarm.code]
             views.append(AlarmView(**alarm._asdict(), text=entry.text, severity=entry.severity))
         return AlarmsPage(alarms=views, next=write_cursor(page.next) if page.next else None)
 
@@ -95,20 +94,7 @@ def view(machine: Machine, agent: Agent | None) -> MachineView:
         state=machine.state,
         reason=str(machine.reason) if machine.reason else None,
         learned_at=machine.learned_at,
-        agent=None
-        if agent is None
-        else AgentView(
-            online=agent.online,
-            last_seen_at=agent.last_seen_at,
-            version=agent.version,
-            spooled=agent.spooled,
-            skew_ms=agent.skew_ms,
-            state_at=agent.state_at,
-            skipped=agent.skipped,
-            last_skipped=agent.last_skipped,
-            warning=agent.warning,
-            duplicate=agent.rival,
-        ),
+        agent=None if agent is None else AgentView.model_validate(agent, from_attributes=True),
     )
 
 
@@ -149,22 +135,9 @@ def _gap_routes(machines: SiteFilteredMachines, events: EventStore) -> APIRouter
         """Which of the machine's events were dropped because its spool was full, the newest ``limit``."""
         known = machines.get(MachineId(site, machine))
         found = events.newest_gaps(known, since or EARLIEST, until or LATEST, limit)
-        views = [gap_view(gap, dropped) for gap, dropped in found]
-        return GapPage(gaps=views, dropped=sum(view.dropped for view in views))
+        return GapPage(gaps=found, dropped=sum(gap.dropped for gap in found))
 
     return routes
-
-
-def gap_view(gap: GapRecord, dropped: int) -> GapView:
-    """Return a gap as the API shows it."""
-    return GapView(
-        first_at=gap.first_at,
-        last_at=gap.last_at,
-        first_seq=gap.first_seq,
-        last_seq=gap.last_seq,
-        dropped=dropped,
-        reason=gap.reason,
-    )
 
 
 def _silence_routes(silence: SiteFilteredSilence) -> APIRouter:

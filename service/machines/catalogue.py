@@ -79,6 +79,13 @@ def unknown_code(code: int) -> CatalogueEntry:
     return CatalogueEntry(code, f"Alarm {code}", "medium", target=False)
 
 
+class Catalogue(dict[int, CatalogueEntry]):
+    """Entries by code; a code that it does not hold has the entry of an unknown code."""
+
+    def __missing__(self, code: int) -> CatalogueEntry:
+        return unknown_code(code)
+
+
 def parse_catalogue(text: str) -> list[CatalogueEntry]:
     """Read a CSV with the columns code, text, severity and target, or say which line is wrong and why.
 

@@ -12,12 +12,12 @@ from service.database.dialect import write_alone
 from service.database.engine import Database
 from service.database.tables import catalogue
 from service.errors import Conflict
-from service.machines.catalogue import CatalogueChange, CatalogueEntry
+from service.machines.catalogue import Catalogue, CatalogueChange, CatalogueEntry
 from wire.rest.catalogue import AlarmResponse
 
 CHANGE, EDIT = "add to catalogue", "edit catalogue"  # in the audit log
 RESPONSE = tuple(AlarmResponse.model_fields)  # columns
-_REMEMBER = 1.0  # seconds: how soon a change by another process is seen
+_CACHE_TTL_S = 1.0  # a change by another process is seen after so long
 
 
 @dataclass
@@ -25,18 +25,17 @@ class CatalogueStore:
     """One meaning per code for the whole fleet."""
 
     database: Database
-    _known: dict[int, CatalogueEntry] | None = None
+    _known: Catalogue | None = None
     _read_at: float = 0.0
 
-    def entries(self) -> dict[int, CatalogueEntry]:
-        """Return every known code's entry; every forecast asks, so the answer is remembered for a second."""
-        if self._known is None or time.monotonic() - self._read_at > _REMEMBER:
-            self._known, self._read_at = self._read(), time.monotonic()
-        return self._known
-
-    def _read(self) -> dict[int, CatalogueEntry]:
-        with self.database.read() as connection:
-            return _entries(connection)
+    def entries(self) -> Catalogue:
+        """Return the catalogue, cached for a second because every forecast needs it."""
+        known = self._known
+        if known is None or time.monotonic() - self._read_at > _CACHE_TTL_S:
+            with self.database.read() as connection:
+                known = self._known = _entries(connection)
+            self._read_at = time.monotonic()
+        return known
 
     def merge(self, entries: Iterable[CatalogueEntry]) -> int:
         """Add entries and return how many are new; a code that means something else already is a conflict.
@@ -90,11 +89,11 @@ def response_of(row: Row[Any]) -> AlarmResponse:
     return AlarmResponse.model_construct(**{name: getattr(row, name) for name in RESPONSE})
 
 
-def _entries(connection: Connection) -> dict[int, CatalogueEntry]:
+def _entries(connection: Connection) -> Catalogue:
     rows = connection.execute(select(catalogue).order_by(catalogue.c.code))
-    return {
-        row.code: CatalogueEntry(row.code, row.text, row.severity, row.target, response_of(row)) for row in rows
-    }
+    return Catalogue(
+        (row.code, CatalogueEntry(row.code, row.text, row.severity, row.target, response_of(row))) for row in rows
+    )
 
 
 def _row(entry: CatalogueEntry) -> dict[str, object]:

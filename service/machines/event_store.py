@@ -29,14 +29,12 @@ from service.database.partitions import Months
 from service.database.tables import epochs, events, quarantine
 from service.errors import Unavailable
 from service.machines import postgres_event_store as arrivals
-from service.machines.conflict_store import Clash, conflicts, known_before, renumbered
-from service.machines.epoch_store import give_numbers, known_numbers
+from service.machines.epoch_store import Clash, conflicts, give_numbers, known_before, known_numbers, renumbered
 from service.machines.events import (
     AlarmPage,
     Cursor,
     EventWrite,
     Evidence,
-    ExactGaps,
     GapRecord,
     PageQuery,
     StoredAlarm,
@@ -48,7 +46,8 @@ from service.machines.limits_store import NO_MACHINE, note_excess
 from service.machines.models import ExcessKind, Machine, MachineLimits
 from service.machines.quarantine_store import insert_quarantined
 from service.machines.score_invalidation_store import invalidate_scores
-from service.machines.store import absent, record_rivals, record_unregistered, update_last_seen
+from service.machines.store import absent, record_duplicate_agents, record_unregistered, update_last_seen
+from wire.rest.gaps import GapView
 from wire.timestamps import from_us, to_us
 
 _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us", "flag")
@@ -127,7 +126,7 @@ class EventStore:
             connection, [*recording.quarantined, *conflicts(connection, clashes)], received_us, self.limits
         )
         update_last_seen(connection, recording.agent_states, recording.seen_machines, received_us)
-        record_rivals(connection, recording.rivals)
+        record_duplicate_agents(connection, recording.duplicate_agents)
         unlisted = record_unregistered(
             connection, recording.unregistered, received_us, most=self.limits.unenrolled
         )
@@ -204,7 +203,7 @@ class EventStore:
         with self.database.read() as connection:
             return gaps_between(connection, machine, to_us(start), to_us(end))
 
-    def newest_gaps(self, machine: Machine, start: datetime, end: datetime, most: int) -> ExactGaps:
+    def newest_gaps(self, machine: Machine, start: datetime, end: datetime, most: int) -> list[GapView]:
         """Return the newest gaps as above, in time order, each with how many of its numbers are really missing.
 
         An agent may drop what was already on its way; such events arrive, and the gap is smaller than it says.

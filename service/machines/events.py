@@ -57,7 +57,7 @@ class EventWrite:
     # Epochs that were stored before; if one is missing, its machine was erased.
     continued: set[tuple[int, UUID]] = field(default_factory=set)
     renumber_clashes: bool = False  # store events whose number is taken by another event under another number
-    rivals: dict[int, Note] = field(default_factory=dict)  # machines in whose name another agent speaks, too
+    duplicate_agents: dict[int, Note] = field(default_factory=dict)  # of machines with a second agent
 
     @property
     def is_empty(self) -> bool:
@@ -71,14 +71,14 @@ class EventWrite:
             self.unregistered,
             self.released_quarantine,
         )
-        return not any(parts) and not self.rivals
+        return not any(parts) and not self.duplicate_agents
 
     @property
     def machines(self) -> set[int]:
         """The rows of all machines that something would be stored of."""
         of_rows = {machine for rows in (self.events, self.gaps) for machine, _ in groupby(rows, _machine)}
         of_bodies = {row.machine for row in self.quarantined if row.machine is not None}
-        return of_rows | of_bodies | self.agent_states.keys() | self.seen_machines | self.rivals.keys()
+        return of_rows | of_bodies | self.agent_states.keys() | self.seen_machines | self.duplicate_agents.keys()
 
     def without_machines(self, absent: Collection[int]) -> "EventWrite":
         """Return the same recording without anything of these machines."""
@@ -89,7 +89,9 @@ class EventWrite:
             quarantined=[row for row in self.quarantined if row.machine not in absent],
             agent_states={machine: agent for machine, agent in self.agent_states.items() if machine not in absent},
             seen_machines=self.seen_machines.difference(absent),
-            rivals={machine: note for machine, note in self.rivals.items() if machine not in absent},
+            duplicate_agents={
+                machine: note for machine, note in self.duplicate_agents.items() if machine not in absent
+            },
             released_quarantine=set(),  # what is not stored stays in the quarantine
         )
 
@@ -179,9 +181,6 @@ class GapRecord:
     def events(self) -> int:
         """How many events are missing."""
         return self.last_seq - self.first_seq + 1
-
-
-ExactGaps = list[tuple[GapRecord, int]]  # gaps, each with how many of its events are really missing
 
 
 @dataclass(frozen=True, eq=False)

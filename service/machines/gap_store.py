@@ -10,9 +10,10 @@ from sqlalchemy import Connection, Row, func, select, tuple_, update
 
 from service.database.dialect import insert_rows, stored_in
 from service.database.tables import gaps
-from service.machines.events import ExactGaps, GapRecord, GapRow
+from service.machines.events import GapRecord, GapRow
 from service.machines.models import ExcessKind, Machine
 from wire.acks import merge_ranges
+from wire.rest.gaps import GapView
 from wire.timestamps import from_us
 
 _COLUMNS = ("epoch_id", "first_seq", "last_seq", "machine_id", "first_us", "last_us", "reason", "received_us")
@@ -106,11 +107,14 @@ def gaps_between(connection: Connection, machine: Machine, start_us: int, end_us
         .where(gaps.c.machine_id == machine.row_id, gaps.c.last_us >= start_us, gaps.c.first_us < end_us)
         .order_by(gaps.c.first_us)
     )
-    return [_record(row) for row in connection.execute(query)]
+    return [
+        GapRecord(from_us(row.first_us), from_us(row.last_us), row.first_seq, row.last_seq, row.reason)
+        for row in connection.execute(query)
+    ]
 
 
-def newest_gaps(connection: Connection, machine: Machine, start_us: int, end_us: int, most: int) -> ExactGaps:
-    """Return the newest ``most`` gaps as above, each with how many of its numbers are really missing.
+def newest_gaps(connection: Connection, machine: Machine, start_us: int, end_us: int, most: int) -> list[GapView]:
+    """Return the newest ``most`` gaps that touch ``[start, end)``, with how many numbers are really missing.
 
     Overlapping gaps are looked at together, and no more than a bounded number of events is read for all of them.
     """
@@ -131,7 +135,14 @@ def newest_gaps(connection: Connection, machine: Machine, start_us: int, end_us:
     numbers = {epoch: np.sort(np.array(seqs, dtype=np.int64)) for epoch, seqs in arrived.items()}
     nothing = np.array([], dtype=np.int64)
     return [
-        (_record(row), row.last_seq - row.first_seq + 1 - _within(numbers.get(row.epoch_id, nothing), row))
+        GapView(
+            first_at=from_us(row.first_us),
+            last_at=from_us(row.last_us),
+            first_seq=row.first_seq,
+            last_seq=row.last_seq,
+            dropped=row.last_seq - row.first_seq + 1 - _within(numbers.get(row.epoch_id, nothing), row),
+            reason=row.reason,
+        )
         for row in rows
     ]
 
@@ -139,7 +150,3 @@ def newest_gaps(connection: Connection, machine: Machine, start_us: int, end_us:
 def _within(arrived: "np.ndarray[Any, np.dtype[np.int64]]", gap: Row[Any]) -> int:
     first, end = np.searchsorted(arrived, gap.first_seq), np.searchsorted(arrived, gap.last_seq, "right")
     return int(end - first)
-
-
-def _record(row: Row[Any]) -> GapRecord:
-    return GapRecord(from_us(row.first_us), from_us(row.last_us), row.first_seq, row.last_seq, row.reason)

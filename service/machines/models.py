@@ -50,7 +50,7 @@ class Agent:
     skipped: int = 0  # rows of its source that it could not read
     last_skipped: Note | None = None
     warning: Note | None = None
-    rival: Note | None = None  # another agent that speaks in the machine's name
+    duplicate: Note | None = None  # another agent that speaks in the machine's name
     connected_at: datetime | None = None  # known only of states that this process has received
 
 

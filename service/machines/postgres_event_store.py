@@ -14,7 +14,7 @@ from service.database.dialect import Rows, copy_rows
 from service.database.event_row import EventRow
 from service.database.tables import events
 from service.errors import Unavailable
-from service.machines.conflict_store import Body, Clash
+from service.machines.epoch_store import Body, Clash
 from service.machines.events import EventWrite, WriteResult
 from wire.acks import merge_ranges
 

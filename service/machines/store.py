@@ -82,7 +82,7 @@ class MachineStore:
             return {MachineId(row.site, row.machine): _agent(row) for row in connection.execute(query)}
 
     def agents_with_notes(self, since: datetime) -> dict[MachineId, Agent]:
-        """Return the agents that had a row they could not read, a warning or a rival at or after a moment."""
+        """Return the agents that had a row they could not read, a warning or a duplicate at or after a moment."""
         since_us = to_us(since)
         noted = [agents.c[name] >= since_us for name in ("last_skipped_us", "warning_us", "duplicate_us")]
         query = (
@@ -139,10 +139,10 @@ def _life(connection: Connection, row: int, agent: Agent | None, at_us: int) -> 
     return (row, at_us, at_us, *state, *_note_columns(agent.last_skipped), *_note_columns(agent.warning))
 
 
-def record_rivals(connection: Connection, rivals: Mapping[int, Note]) -> None:
+def record_duplicate_agents(connection: Connection, duplicate_agents: Mapping[int, Note]) -> None:
     """Note inside a transaction that two agents speak in the name of machines."""
-    for row, rival in sorted(rivals.items()):
-        text, at_us = _note_columns(rival)
+    for row, duplicate in sorted(duplicate_agents.items()):
+        text, at_us = _note_columns(duplicate)
         changed = update(agents).where(agents.c.machine_id == row).values(duplicate=text, duplicate_us=at_us)
         connection.execute(changed)
 
@@ -214,7 +214,7 @@ def _agent(row: Row[Any]) -> Agent:
         skipped=row.skipped or 0,
         last_skipped=_note(row.last_skipped, row.last_skipped_us),
         warning=_note(row.warning, row.warning_us),
-        rival=_note(row.duplicate, row.duplicate_us),
+        duplicate=_note(row.duplicate, row.duplicate_us),
     )
 
 

@@ -10,6 +10,8 @@ from sqlalchemy import Connection, TextClause, delete, select, text
 from service.database.dialect import NOW_US, now_us, upsert
 from service.database.engine import Database
 from service.database.tables import leases, processes
+from service.messaging.bus import Change
+from service.messaging.change_codec import to_body
 from service.messaging.process import HealthReport, Lease, Process, ProcessInfo
 from wire.enums import ProcessRole
 from wire.timestamps import from_us, to_us
@@ -97,3 +99,14 @@ def _ago(connection: Connection, span: timedelta) -> int:
 def _report(body: str) -> HealthReport:
     fields = json.loads(body)
     return HealthReport(**fields | {"leases": tuple(fields["leases"])})
+
+
+CHANNEL = "alarmcast"
+_NOTIFY = text(f"SELECT pg_notify('{CHANNEL}', :body)")
+
+
+def notify(connection: Connection, change: Change, *, sender: str | None = None) -> None:
+    """Send a change to all processes but the sender; on SQLite there are no others."""
+    if connection.dialect.name != "sqlite":
+        body = {"from": sender, **to_body(change)}
+        connection.execute(_NOTIFY, {"body": json.dumps(body, separators=(",", ":"))})

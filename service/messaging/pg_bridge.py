@@ -18,7 +18,7 @@ from service.errors import Unavailable
 from service.messaging.background import BackgroundThread
 from service.messaging.bus import Change, ChangeBus, ChangesMissed
 from service.messaging.change_codec import ChangeBatch, from_body
-from service.messaging.notify_store import CHANNEL, notify
+from service.messaging.cluster_store import CHANNEL, notify
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,8 @@ from fastapi import APIRouter, Query, Request
 
 from service.answers.store import AnswerStore
 from service.auth.audit_store import AuditStore
-from service.http.pagination import Limit, LongCursorQuery, Number, paginate
 from service.http.problems import responses
-from service.http.request import actor
+from service.http.request import Limit, LongCursorQuery, Number, actor, paginate
 from service.notifications.models import NotificationQuery
 from service.notifications.policy import policy_text
 from service.notifications.store import DeliveryStore, NotificationStore

@@ -2,9 +2,8 @@
 
 from fastapi import APIRouter, Request
 
-from service.http.pagination import Number
 from service.http.problems import responses
-from service.http.request import Site, actor
+from service.http.request import Number, Site, actor
 from service.notifications.api import webhook_view
 from service.notifications.policy_service import PolicyService
 from service.notifications.webhook_service import WebhookService

@@ -5,9 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from service.http.pagination import ActiveOnly, CursorQuery, Limit, Number, paginate
 from service.http.problems import responses
-from service.http.request import MachineName, Site, actor, author
+from service.http.request import ActiveOnly, CursorQuery, Limit, MachineName, Number, Site, actor, author, paginate
 from service.machines.catalogue import CatalogueEntry, unknown_code
 from service.machines.catalogue_store import CatalogueStore
 from service.notifications.models import Acknowledgement, MaintenanceWindow, ShelvedAlarm, SuppressionQuery

@@ -15,7 +15,7 @@ from service.app.stores import open_stores
 from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow
 from service.ingest.duplicate_agents import DuplicateAgentDetector
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
-from service.machines.conflict_store import renumbered
+from service.machines.epoch_store import renumbered
 from service.machines.events import MAX_BODY, QuarantineRow
 from service.machines.store import MachineCache
 from tests.fuzz.messages import ENROLLED, NOW

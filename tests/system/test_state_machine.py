@@ -121,7 +121,7 @@ class Delivery(RuleBasedStateMachine):
         waiting = {event.code for event in pending.events}
         named = {seq - 1 for gap in pending.gaps for seq in range(gap.seqs[0], gap.seqs[1] + 1)}
         told = self._store.newest_gaps(machine, NOW - timedelta(days=1), NOW + timedelta(days=1), 1000)
-        named |= {seq - 1 for gap, _ in told for seq in range(gap.first_seq, gap.last_seq + 1)}
+        named |= {seq - 1 for gap in told for seq in range(gap.first_seq, gap.last_seq + 1)}
         assert set(stored) | waiting | named == set(range(self._raised))
         assert not waiting & named
         assert len(waiting) == self._spool.depth().events <= MOST_SPOOLED

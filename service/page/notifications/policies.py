@@ -29,7 +29,7 @@ class Policies:
         ]
         title = text("notifications.policies.title")
         with panel(title, note=text("notifications.policies.note"), wide=True):
-            self._table = DataTable(columns, [], label=title)
+            self._table = DataTable(columns, label=title)
             self._table.on_action(self._ask_change)
 
     def show(self, policies: Sequence[SitePolicyView]) -> None:

@@ -26,7 +26,7 @@ TOKYO = MachineId("tokyo", "wrapper-1")
 
 @pytest.fixture
 def desk(service: Service, stores: Stores) -> AlarmMetricsService:
-    return AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS)
+    return AlarmMetricsService(stores.machines, stores.events, stores.catalogue, service.clock, SHIFTS)
 
 
 def lines(found: AlarmMetrics) -> dict[Any, int]:
@@ -136,7 +136,9 @@ def test_a_rate_in_the_night_when_clocks_change_is_over_the_hours_that_it_had(
     stores: Stores, filler: Machine, until: str, length: timedelta
 ) -> None:
     end = datetime.fromisoformat(until).replace(tzinfo=UTC)
-    desk = AlarmMetricsService(stores.machines, stores.events, PlantClock(plant_origin=end), SHIFTS)
+    desk = AlarmMetricsService(
+        stores.machines, stores.events, stores.catalogue, PlantClock(plant_origin=end), SHIFTS
+    )
     raise_alarms(stores, filler, *steady(end - 30 * HOUR, end, 10 * MINUTE), (end, 1))
     found = desk.compute(
         AlarmMetricsQuery(by=AlarmMetricsGrouping.SHIFT, since=end - 24 * HOUR, until=end, shift="night")
@@ -156,14 +158,15 @@ def test_a_flood_across_two_shifts_counts_in_both_and_once_in_the_total(
     assert {key.shift: tally.floods for key, tally in found.rows} == {"early": 1, "late": 1, "night": 0}
     assert found.total.floods == 1
     (flood,) = found.floods
-    assert (flood.machine, flood.flood.alarms, flood.flood.top_code, flood.over) == (filler.id, 30, 139, True)
+    assert (flood.machine, flood.alarms, flood.top_code) == (filler.id.machine, 30, 139)
+    assert flood.end is not None
     assert desk.compute(AlarmMetricsQuery(shift="night")).floods == []
 
 
 def test_a_flood_that_goes_on_has_no_end_yet(desk: AlarmMetricsService, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, *steady(NOW - 5 * MINUTE, NOW, 20 * SECOND))
     (flood,) = desk.compute(AlarmMetricsQuery()).floods
-    assert not flood.over
+    assert flood.end is None
 
 
 def test_what_began_before_the_span_is_known_in_it(
@@ -173,7 +176,7 @@ def test_what_began_before_the_span_is_known_in_it(
     raise_alarms(stores, filler, *steady(NOW - 66 * MINUTE, NOW - 58 * MINUTE, 30 * SECOND, 26))
     found = desk.compute(AlarmMetricsQuery(since=NOW - HOUR))
     (standing,) = found.standing
-    assert (standing.run.code, standing.run.first_us) == (8, to_us(NOW - 26 * HOUR))
+    assert (standing.code, standing.since) == (8, NOW - 26 * HOUR)
     assert (found.total.alarms, found.total.standing, found.total.floods) == (2 + 4, 1, 1)
 
 
@@ -183,7 +186,7 @@ def test_chatter_is_told_by_machine_and_code(desk: AlarmMetricsService, stores: 
     raise_alarms(stores, filler, *steady(NOW - 2 * HOUR, NOW, 30 * SECOND, 8)[::2])
     (chatter,) = desk.compute(AlarmMetricsQuery()).chatter
     assert (chatter.code, chatter.bursts, chatter.alarms) == (26, 2, 8)
-    assert chatter.last_us == to_us(NOW - 3 * HOUR + 60 * SECOND)
+    assert chatter.last_at == NOW - 3 * HOUR + 60 * SECOND
     assert desk.compute(AlarmMetricsQuery()).total.chattering == 8
     assert desk.compute(AlarmMetricsQuery(since=NOW - 4 * HOUR)).chatter[0].bursts == 1
 
@@ -213,7 +216,7 @@ def test_what_was_shelved_is_in_no_figure_and_is_counted(
         assert since < NOW - 7 * DAY < until
         return [ExcludedSpan(filler.id, 26, to_us(NOW - 30 * MINUTE), to_us(NOW + HOUR))]
 
-    desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, shelved)
+    desk = AlarmMetricsService(stores.machines, stores.events, stores.catalogue, service.clock, SHIFTS, shelved)
     found = desk.compute(AlarmMetricsQuery(by=AlarmMetricsGrouping.CODE))
     assert lines(found) == {1: 1, 26: 1}
     assert (found.excluded, found.total.alarms, found.total.floods, found.chatter) == (30, 2, 0, [])
@@ -250,11 +253,13 @@ def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figure
     raise_alarms(stores, filler, *steady(NOW - DAY, NOW, 15 * MINUTE))
     other = enrolled(stores.enrolments, TOKYO)
     raise_alarms(stores, other, *steady(NOW - DAY, NOW, 60 * MINUTE))
-    desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, max_read=40)
+    desk = AlarmMetricsService(
+        stores.machines, stores.events, stores.catalogue, service.clock, SHIFTS, max_read=40
+    )
     found = desk.compute(AlarmMetricsQuery())
     assert (found.total.alarms, found.truncated) == (40 + 24, 1)
     assert (
-        AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS)
+        AlarmMetricsService(stores.machines, stores.events, stores.catalogue, service.clock, SHIFTS)
         .compute(AlarmMetricsQuery())
         .truncated
         == 0
@@ -262,7 +267,9 @@ def test_of_a_machine_with_too_many_alarms_the_newest_are_counted_and_the_figure
 
 
 def test_figures_that_find_no_room_beside_others_are_asked_for_again(service: Service, stores: Stores) -> None:
-    desk = AlarmMetricsService(stores.machines, stores.events, service.clock, SHIFTS, queue_timeout=0.01)
+    desk = AlarmMetricsService(
+        stores.machines, stores.events, stores.catalogue, service.clock, SHIFTS, queue_timeout=0.01
+    )
     with desk.slots, desk.slots, pytest.raises(Unavailable, match="Retry"):
         desk.compute(AlarmMetricsQuery())
     with desk.slots:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from service.app.config_check import require_secured_broker
 from service.app.configuration import load_settings
 from service.app.http_server import is_loopback, tls_options
-from service.app.security_checks import require_secured_broker
 from service.app.warnings import CertificateExpiry
 from service.broker_access.certificates import Authority
 from service.errors import InputRejected

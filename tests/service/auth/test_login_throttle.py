@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.auth.login_throttle import AttemptThrottle, BackoffPolicy
+from service.auth.login import AttemptThrottle, BackoffPolicy
 from service.http.rate_limit import TokenBuckets
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.broker_access.dynsec_repair import repair
 from service.broker_access.models import BrokerAuthState
+from service.broker_access.mosquitto_setup import repair
 from service.broker_access.service import CredentialService
 from service.errors import Conflict, InputRejected, Unavailable
 from service.machines.models import Machine

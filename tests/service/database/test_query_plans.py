@@ -23,7 +23,7 @@ from service.database.event_row import EventRow
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
 from service.machines.events import Cursor, EventWrite, PageQuery, WriteResult
-from service.machines.hourly_counts_store import HourlyCountStore
+from service.machines.evidence_store import HourlyCountStore
 from service.machines.models import Machine
 from service.machines.retention_store import RetentionStore
 from service.machines.store import MachineStore
@@ -165,7 +165,7 @@ def test_flagged_alarms_are_looked_for_where_they_are(large: Database, filler: M
 def test_what_arrived_of_a_gap_is_counted_in_the_key(large: Database, filler: Machine) -> None:
     with explained(large) as plans:
         gaps = EventStore(large).newest_gaps(filler, LAST - 90 * DAY, LAST, 1000)
-    assert {missing for _, missing in gaps} == {0}
+    assert {gap.dropped for gap in gaps} == {0}
     assert plans.kinds == {"Index Only Scan"}
 
 

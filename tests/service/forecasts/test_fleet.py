@@ -12,7 +12,7 @@ from service.app.stores import Stores
 from service.forecasts.alarm_value import highest_value
 from service.forecasts.fleet import FleetDependencies, FleetService, FleetSnapshot
 from service.machines.catalogue import CatalogueEntry
-from service.machines.hourly_counts_store import HourlyCountStore
+from service.machines.evidence_store import HourlyCountStore
 from service.machines.models import HourlyCounts, Machine
 from service.machines.silence import SilentMachine
 from service.messaging.bus import EventsStored

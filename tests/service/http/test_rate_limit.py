@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.auth.login_throttle import PER_IP, LoginThrottle
+from service.auth.login import PER_IP, LoginThrottle
 from service.http.rate_limit import network_of
 
 

@@ -170,13 +170,13 @@ def test_two_agents_of_one_name_are_kept_with_both_names(stores: Stores, filler:
     take(stores, said("edge-1/7/aa"), said("edge-2/9/bb"))
     agent = stores.machines.agent(filler)
     assert agent
-    assert agent.rival is None, "a restart"
+    assert agent.duplicate is None, "a restart"
     take(stores, said("edge-1/7/aa"), said("edge-2/9/bb"), said("edge-1/7/aa"))
     agent = stores.machines.agent(filler)
     assert agent
-    assert agent.rival
-    assert "edge-1/7/aa" in agent.rival.text
-    assert "edge-2/9/bb" in agent.rival.text
+    assert agent.duplicate
+    assert "edge-1/7/aa" in agent.duplicate.text
+    assert "edge-2/9/bb" in agent.duplicate.text
 
 
 @pytest.mark.usefixtures("filler")

@@ -1,100 +1,21 @@
 """The gate refuses forgetting and not bad luck, says why, and says when it cannot tell."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from service.http.message import Sentence
 from service.learning import metrics
 from service.learning.gate import (
     METRICS,
-    GateDecision,
     GateThresholds,
     MachineComparison,
     PairedPredictions,
     decide,
 )
-from service.learning.model_comparison import PairedBootstrap
-
-HOUR = 3_600_000_000
-FAST = GateThresholds(resamples=60)
-
-
-def hourly(days: int) -> np.ndarray:
-    return np.arange(days * 24, dtype=np.int64) * HOUR
-
-
-def sigmoid(logits: np.ndarray) -> np.ndarray:
-    return np.asarray(1 / (1 + np.exp(-logits)))
-
-
-class Plant:
-    """Exams whose windows depend on their day, and models that know a part of it, each with its own errors.
-
-    Eight hours share one outcome, as horizons overlap; what drives a code changes with the day and within it;
-    a model's errors last a day by half. Codes come in 4 to 40 % of the windows before the day has its say.
-    """
-
-    def __init__(self, seed: int, *, days: int, codes: int = 15) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.days, self.codes = days, codes
-
-    def _lasting(self, hours: int) -> np.ndarray:
-        return np.repeat(self.rng.normal(size=(self.days * 24 // hours, self.codes)), hours, axis=0)
-
-    def _errors(self) -> np.ndarray:
-        return np.asarray((self._lasting(24) + self._lasting(1)) / np.sqrt(2))
-
-    def exam(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what can be known of each window (logits), the labels and the base rates."""
-        rate = np.exp(self.rng.uniform(np.log(0.04), np.log(0.4), self.codes))
-        known = np.log(rate / (1 - rate)) - 0.7 + self._lasting(24) + self._lasting(8)
-        fate = np.repeat(self.rng.random((self.days * 3, self.codes)), 8, axis=0)
-        return known, fate < sigmoid(known + 0.5 * self._lasting(24)), rate
-
-    def model(self, known: np.ndarray, *, kept: float = 1.0) -> np.ndarray:
-        """Return probabilities that are right by chance; of the signal only ``kept`` is left, and recalibrated."""
-        logits = known + 0.35 * self._errors()
-        mean, spread = logits.mean(axis=0), logits.std(axis=0)
-        mixed = kept * (logits - mean) + np.sqrt(1 - kept**2) * spread * self._errors()
-        return sigmoid(mean + kept * mixed)
-
-    def pair(self, *, kept: float = 1.0, better: float = 1.0) -> PairedPredictions:
-        known, labels, rate = self.exam()
-        candidate, reference = self.model(known, kept=kept), self.model(known, kept=better)
-        return PairedPredictions(hourly(self.days), labels, rate, candidate, reference)
-
-
-def old(machine: str, pair: PairedPredictions) -> MachineComparison:
-    return MachineComparison(machine, new=False, against_best=dict.fromkeys(METRICS, pair), against_champion=pair)
-
-
-def new(machine: str, pair: PairedPredictions) -> MachineComparison:
-    return MachineComparison(machine, new=True, against_best={}, against_champion=pair)
-
-
-def first(pair: PairedPredictions) -> MachineComparison:
-    return MachineComparison.first(
-        "m1", at=pair.at, labels=pair.labels, base_rate=pair.base_rate, candidate=pair.candidate
-    )
-
-
-def unchanged(pair: PairedPredictions) -> PairedPredictions:
-    return replace(pair, candidate=pair.reference)
-
-
-def precision(labels: np.ndarray, answers: np.ndarray) -> float:
-    return metrics.macro(metrics.average_precision(labels, answers), np.asarray(labels.any(axis=0)))
-
-
-def texts(sentences: Sequence[Sentence]) -> tuple[str, ...]:
-    return tuple(map(str, sentences))
-
-
-# --- old machines
+from tests.support.gate import FAST, HOUR, Plant, first, new, old, precision, texts, unchanged
 
 
 def test_candidate_that_answers_like_the_champion_passes_without_a_word() -> None:
@@ -398,61 +319,3 @@ def test_questions_that_make_no_sense_are_refused() -> None:
 
 
 # --- error rates: the reason for all of the above
-
-
-def fleet(plant: Plant, *, versions: int = 1) -> list[MachineComparison]:
-    """Return 14 machines, the last one new, and models that differ by their own errors only."""
-    sittings = []
-    for i in range(14):
-        known, labels, rate = plant.exam()
-        candidate, *promoted = (plant.model(known) for _ in range(1 + versions))
-        pairs = [PairedPredictions(hourly(plant.days), labels, rate, candidate, each) for each in promoted]
-        precise = max(pairs, key=lambda pair: precision(pair.labels, pair.reference)) if versions > 1 else pairs[0]
-        skilled = max(pairs, key=lambda pair: metrics.brier_skill(pair.labels, pair.reference, pair.base_rate))
-        best = {"average_precision": precise, "brier_skill": skilled}
-        sittings.append(MachineComparison(f"m{i}", i == 13, best, pairs[0]))
-    return sittings
-
-
-def test_bound_of_one_exam_errs_as_often_as_it_says() -> None:
-    plant, error, exams = Plant(14, days=14), 0.05, 300
-    wrong = dict.fromkeys(METRICS, 0)
-    for _ in range(exams):
-        pair = plant.pair()
-        sat = PairedBootstrap([pair], fewest_days=7, draws=60, rng=plant.rng)
-        for metric in METRICS:
-            contrast = sat.compare(metric, pair)
-            wrong[metric] += contrast.loss > contrast.margin(error)
-    assert max(wrong.values()) / exams <= error + 3 * np.sqrt(error * (1 - error) / exams)
-
-
-def refused(verdicts: Sequence[GateDecision]) -> float:
-    return sum(not verdict.passed for verdict in verdicts) / len(verdicts)
-
-
-@pytest.mark.parametrize(("days", "versions", "candidates"), [(40, 1, 40), (14, 2, 60)])
-def test_chance_alone_is_refused_at_most_once_in_twenty(days: int, versions: int, candidates: int) -> None:
-    """Also if the best of several promoted versions was the luckiest on this very exam."""
-    plant = Plant(100 + days, days=days)
-    limits = [GateThresholds(resamples=60, seed=seed) for seed in range(candidates)]
-    assert refused([decide(fleet(plant, versions=versions), each) for each in limits]) <= 1 / 20
-
-
-# Power depends on the exam. By hand, 100 to 300 candidates each: 99 % are refused at 60 and at 40 days and 87 % at
-# 28; with codes down to 2 % of the windows and larger errors of the models, 86 % at 40 days.
-KEPT = 0.775  # of a model's signal, when it has lost 0.1 of average precision in expectation
-
-
-def test_true_loss_of_a_tenth_on_one_machine_of_fourteen_is_refused_almost_always() -> None:
-    plant = Plant(300, days=60)
-    held = unchanged(plant.pair())  # the others add tests to correct for, and no refusals of their own
-    others = [*(old(f"m{i}", held) for i in range(1, 13)), new("m13", held)]
-    verdicts = [
-        decide([old("m0", plant.pair(kept=KEPT)), *others], GateThresholds(resamples=60, seed=seed))
-        for seed in range(60)
-    ]
-    losses = [verdict.figures[0].loss for verdict in verdicts]
-    assert np.mean(losses) == pytest.approx(0.1, abs=0.007)  # measured again, within three standard errors
-    assert refused(verdicts) >= 0.95
-    beyond_the_allowed = [any(figure.bound > 0.05 for figure in verdict.figures) for verdict in verdicts]
-    assert np.mean(beyond_the_allowed) < 0.75  # why the bound is compared with nought

@@ -11,7 +11,7 @@ from service.database.event_row import FROM_THE_FUTURE, IN_TIME, EventRow
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
 from service.machines.events import EventWrite
-from service.machines.hourly_counts_store import COUNTS, LAST, HourlyCountStore
+from service.machines.evidence_store import COUNTS, LAST, HourlyCountStore
 from service.machines.models import Machine
 from tests.service.conftest import enrolled
 from wire.identity import MachineId

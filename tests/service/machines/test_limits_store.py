@@ -94,9 +94,9 @@ def test_the_newest_gaps_say_how_many_events_are_missing_even_where_they_overlap
     told = [gap(machine, 1, last_seq=300), gap(machine, 2, last_seq=1000), gap(machine, 3, last_seq=310)]
     store.commit(EventWrite(to_us(AT), events=arrived, gaps=told))
     found = store.newest_gaps(machine, AT, AT + 99 * HOUR, 10)
-    assert [(one.first_seq, missing) for one, missing in found] == [(100, 198), (200, 798), (300, 11)]
+    assert [(one.first_seq, one.dropped) for one in found] == [(100, 198), (200, 798), (300, 11)]
     newest = store.newest_gaps(machine, AT, AT + 99 * HOUR, 2)
-    assert [one.first_seq for one, _ in newest] == [200, 300]
+    assert [one.first_seq for one in newest] == [200, 300]
 
 
 def test_overlapping_gaps_are_not_counted_one_by_one(tmp_path: Path) -> None:
@@ -110,11 +110,11 @@ def test_overlapping_gaps_are_not_counted_one_by_one(tmp_path: Path) -> None:
     overlapping = [gap(machine, number)._replace(first_seq=number, last_seq=LAST) for number in range(2, 300)]
     store.commit(EventWrite(to_us(AT), gaps=overlapping))
     with counted_work() as newest:
-        ((_, missing),) = store.newest_gaps(machine, AT, AT + 9999 * HOUR, 1)
+        (last,) = store.newest_gaps(machine, AT, AT + 9999 * HOUR, 1)
     with counted_work() as every:
         assert len(store.newest_gaps(machine, AT, AT + 9999 * HOUR, 1000)) == 299
     database.close()
-    assert missing == LAST - 299 + 1 - (5000 - 299 + 1)
+    assert last.dropped == LAST - 299 + 1 - (5000 - 299 + 1)
     assert newest.thousands <= 2 * one.thousands
     assert every.thousands <= 3 * one.thousands
 

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from service.database.engine import Database
+from service.messaging.cluster import Heartbeat
 from service.messaging.cluster_store import ProcessRegistry
-from service.messaging.heartbeat import Heartbeat
 from service.messaging.process import HealthReport, ProcessInfo
 from tests.conftest import wait_until
 from tests.service.conftest import NOW

@@ -7,8 +7,8 @@ import pytest
 from service.database.engine import Database
 from service.errors import Unavailable
 from service.messaging.bus import ChangeBus, LeaseChanged
+from service.messaging.cluster import LeaseKeeper
 from service.messaging.cluster_store import LeaseStore
-from service.messaging.leader_election import LeaseKeeper
 from service.messaging.process import Lease, ProcessInfo
 from tests.service.conftest import NOW
 from wire.enums import ProcessRole

@@ -16,7 +16,7 @@ from service.messaging.bus import (
     PermissionsChanged,
     SuppressionChanged,
 )
-from service.messaging.notify_store import notify
+from service.messaging.cluster_store import notify
 from service.messaging.pg_bridge import ChangeSender, PgBridge
 from tests.conftest import wait_until
 from tests.service.conftest import FILLER

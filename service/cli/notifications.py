@@ -1,14 +1,14 @@
-"""``alarmcast admin webhook``: HTTP receivers of notifications."""
+"""``alarmcast admin webhook``, ``shelve`` and ``maintenance``."""
 
 from typing import Annotated
 
 import typer
 
-from service.app.configuration import load_settings
-from service.cli.arguments import DataDir, Reason
+from service.cli.arguments import DataDir, MachineArgument, Reason, machine_id, moment
 from service.cli.client import api
 from service.cli.tables import Row, show
 from wire.enums import Severity
+from wire.timestamps import isoformat
 
 app = typer.Typer(help="HTTP receivers of notifications: list, add, test, remove.", no_args_is_help=True)
 WebhookId = Annotated[int, typer.Argument(metavar="NUMBER", help="Number of the webhook.")]
@@ -17,7 +17,7 @@ WebhookId = Annotated[int, typer.Argument(metavar="NUMBER", help="Number of the 
 @app.command("list")
 def webhook_list(data_dir: DataDir = None) -> None:
     """List webhooks, without secrets."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         webhooks = client.webhooks.list().webhooks
     rows: list[Row] = [
         (
@@ -42,7 +42,7 @@ def webhook_add(
     data_dir: DataDir = None,
 ) -> None:
     """Send new notifications to a URL; the secret is printed only once."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         webhook = client.webhooks.add(url, severity=severity, site=site, machine=machine)
     typer.echo(f"Webhook {webhook.id} added. Its secret, shown only once: {webhook.secret}")
 
@@ -50,7 +50,7 @@ def webhook_add(
 @app.command("test")
 def webhook_test(number: WebhookId, data_dir: DataDir = None) -> None:
     """Send a signed test message and print the response; exit code 1 if it was not accepted."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         result = client.webhooks.test(number)
     typer.echo(f"{result.status or 'no status'} in {result.seconds} s: {result.answer or '(empty)'}")
     if not result.delivered:
@@ -60,6 +60,38 @@ def webhook_test(number: WebhookId, data_dir: DataDir = None) -> None:
 @app.command("remove")
 def webhook_remove(number: WebhookId, reason: Reason, data_dir: DataDir = None) -> None:
     """Delete a webhook, its secret and its deliveries."""
-    with api(load_settings(data_dir=data_dir)) as client:
+    with api(data_dir) as client:
         client.webhooks.remove(number, reason=reason)
     typer.echo(f"Webhook {number} removed.")
+
+
+def shelve(
+    machine: MachineArgument,
+    code: Annotated[int, typer.Argument(metavar="CODE", help="Alarm code.")],
+    minutes: Annotated[int, typer.Option(help="Duration, in plant time.")],
+    reason: Reason,
+    data_dir: DataDir = None,
+) -> None:
+    """Shelve an alarm of a machine; forecasts are not affected."""
+    identity = machine_id(machine)
+    with api(data_dir) as client:
+        shelved = client.shelves.shelve(identity, code, minutes=minutes, reason=reason)
+    typer.echo(f"Shelved alarm {shelved.id}: {shelved.text} of {machine} until {isoformat(shelved.until)}.")
+
+
+def maintenance(
+    where: Annotated[str, typer.Argument(metavar="SITE[/MACHINE]", help="Site or machine.")],
+    until: Annotated[str, typer.Option(help="End, in plant time: 2026-11-20T14:00:00Z.")],
+    reason: Reason,
+    start: Annotated[str | None, typer.Option("--from", help="Start; default now.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Suppress notifications of a machine or a site during maintenance."""
+    site, slash, machine = where.partition("/")
+    end, begin = moment(until), moment(start) if start else None
+    with api(data_dir) as client:
+        window = client.maintenance.create(
+            site, machine=machine if slash else None, since=begin, until=end, reason=reason
+        )
+    span = f"from {isoformat(window.start)} until {isoformat(window.until)}"
+    typer.echo(f"Maintenance window {window.id} of {where}: {span}.")
