@@ -83,7 +83,7 @@ class NotificationService:
     wall: Callable[[], datetime]
     policy: HysteresisPolicy
     shifts: Sequence[time]
-    on_change: Callable[[], None] = field(default=lambda: None, init=False)  # after notifications were written
+    on_change: Callable[[], None] = field(default_factory=lambda: lambda: None, init=False)  # after a write
     opened: int = 0
     pending: Event = field(default_factory=Event)  # set while there are forecasts to evaluate
     _lock: Lock = field(default_factory=Lock)
