@@ -29,11 +29,12 @@ from wire.mqtt import BrokerConfig, MqttVersion
 
 log = logging.getLogger(__name__)
 
-_BATCH = 500
+_BATCH = 100
 _WAIT_S = 0.2
 _SESSION_S = 7 * 24 * 3600
 _IN_FLIGHT = 100
-_REMEMBERED = 2 * _IN_FLIGHT  # digests of stored messages, to recognise those that are sent again
+_REMEMBERED = 1000  # digests of stored messages: those whose ack did not reach the broker are sent again
+_DIGEST_LENGTH = 10
 _MAX_BYTES = 1 << 20
 _CHECK_S = 5.0
 
@@ -171,7 +172,7 @@ class MqttSource:
     ) -> SourceBatch:
         batch = SourceBatch([], "", lost=lost)
         for message in messages:
-            digest = hashlib.sha256(message.topic.encode() + b"\0" + message.payload).hexdigest()[:16]
+            digest = hashlib.sha256(message.topic.encode() + b"\0" + message.payload).hexdigest()[:_DIGEST_LENGTH]
             if message.again and digest in digests:
                 continue
             digests.append(digest)

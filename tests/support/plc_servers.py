@@ -2,6 +2,7 @@
 
 import asyncio
 from threading import Event, Thread
+from typing import Any
 
 from pymodbus.client import ModbusTcpClient
 from pymodbus.server import ModbusTcpServer
@@ -10,6 +11,25 @@ from snap7.server import Server
 from snap7.type import SrvArea
 
 from tests.conftest import free_port
+
+
+class _TcpServer(ModbusTcpServer):
+    """Keeps its transports: the library leaves those of killed clients open."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.transports: list[Any] = []
+
+    def callback_new_connection(self) -> Any:
+        handler: Any = super().callback_new_connection()
+        made = handler.connection_made
+
+        def connection_made(transport: Any) -> None:
+            self.transports.append(transport)
+            made(transport)
+
+        handler.connection_made = connection_made
+        return handler
 
 
 class ModbusServer:
@@ -32,13 +52,15 @@ class ModbusServer:
         bits = [SimData(0, count=32, values=False, datatype=DataType.BITS)]
         words = [SimData(0, count=120, values=0, datatype=DataType.REGISTERS)]
         self._stopped = asyncio.Event()
-        server = ModbusTcpServer(SimDevice(1, (bits, bits, words, words)), address=("127.0.0.1", self.port))
+        server = _TcpServer(SimDevice(1, (bits, bits, words, words)), address=("127.0.0.1", self.port))
         await server.serve_forever(background=True)
         started.set()
         await self._stopped.wait()
         await server.shutdown()
-        for _ in range(10):
-            await asyncio.sleep(0)  # transports close in later turns of the loop
+        for _ in range(20):  # the last connections are accepted, and closed, in later turns of the loop
+            for transport in server.transports:
+                transport.abort()
+            await asyncio.sleep(0)
 
     def coil(self, address: int, *, value: bool) -> None:
         assert not self._client.write_coil(address, value, device_id=1).isError()
