@@ -14,10 +14,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from hypothesis import settings
 
 from service.database.engine import Database
 from tests.support.databases import new_postgresql, new_sqlite
 
+settings.register_profile("no deadline", deadline=None)  # how long an example takes is the machine's business
+settings.load_profile("no deadline")
 WAIT_FACTOR = float(os.environ.get("WAIT_FACTOR", "1"))  # more on a machine that does much else
 _SHARED_BY_A_FOLDER = ("page", "deploy")  # a stage with a browser, and images that were built
 _LONGEST_FIRST = ("page", "deploy", "system", "faults")  # so that no long group is left for the end
