@@ -36,7 +36,7 @@ from wire.timestamps import to_us
 
 CODES, TARGETS = 154, 15  # of the simulated machines' catalogue
 _SEED = 19
-_HIDDEN, _OWN_HIDDEN = (512, 256, 128), (128, 64)
+_HIDDEN, _OWN_HIDDEN = (512, 256, 128), (64, 32)
 
 
 def machine_ids(count: int) -> list[MachineId]:

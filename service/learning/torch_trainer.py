@@ -211,7 +211,7 @@ class TrainingSpec:
     """
 
     hidden: tuple[int, ...] = (512, 256, 128)
-    own_hidden: tuple[int, ...] = (128, 64)
+    own_hidden: tuple[int, ...] = (64, 32)
     encoded: bool = False
     dropout: Dropout = field(default_factory=Dropout)
     epochs: int = 10
