@@ -1,6 +1,8 @@
 """Real Modbus and S7 servers that a test may stop and start again on the same port."""
 
 import asyncio
+import gc
+import warnings
 from threading import Event, Thread
 from typing import Any
 
@@ -73,6 +75,10 @@ class ModbusServer:
         self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join()
         self._loop.close()
+        ModbusTcpServer.active_server = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # a transport that the library did not close
+            gc.collect()
 
 
 class S7Server:
