@@ -23,7 +23,7 @@ class _TcpServer(ModbusTcpServer):
         self.transports: list[Any] = []
 
     def callback_new_connection(self) -> Any:
-        handler: Any = super().callback_new_connection()
+        handler: Any = super().callback_new_connection()  # type: ignore[no-untyped-call]
         made = handler.connection_made
 
         def connection_made(transport: Any) -> None:
@@ -58,7 +58,7 @@ class ModbusServer:
         await server.serve_forever(background=True)
         started.set()
         await self._stopped.wait()
-        await server.shutdown()
+        await server.shutdown()  # type: ignore[no-untyped-call]
         for _ in range(20):  # the last connections are accepted, and closed, in later turns of the loop
             for transport in server.transports:
                 transport.abort()
