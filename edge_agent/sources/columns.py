@@ -13,7 +13,7 @@ from wire.alarm import Alarm
 from wire.log_rows import RowRejected
 
 _PRESETS: dict[str, dict[str, Any]] = {
-    # StateAfter: 1 raised; 0, 2 and 6 cleared, before or after an ack; 3 acked while active.
+    # StateAfter 1 is raised; the other values are transitions of an alarm that was raised before.
     "wincc": {
         "delimiter": ";",
         "time": "TimeString",
@@ -23,7 +23,6 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "severity": "MsgClass",
         "state": "StateAfter",
         "raised": ("1",),
-        "cleared": ("0", "2"),
     },
     "ignition": {
         "time": "EventTime",
