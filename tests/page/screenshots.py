@@ -62,7 +62,9 @@ def main() -> None:
     folder = Path(rest[0] if rest else "docs/screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     with signed_in(address, Path(data_dir)) as token, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium-headless-shell") or shutil.which("chromium"), args=list(FLAGS)
+        )
         take(browser, address.rstrip("/"), token, folder)
         browser.close()
 
