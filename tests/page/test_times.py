@@ -13,7 +13,7 @@ SETTLED = {
     "/": ".ac-card",
     f"/machines/{LEARNED[0]}": ".ac-facts",
     "/alarms": "main .ac-chart svg",
-    "/learning": "main .ac-table tbody tr",
+    "/learning": "main .ac-table tbody tr:visible",
     "/health": "main .ac-table tbody tr:visible",
     "/access": "main .ac-table tbody tr",
 }
