@@ -96,7 +96,7 @@ def test_a_problem_is_an_error_that_can_be_read(client: Client, async_client: As
 @pytest.mark.usefixtures("filler")
 def test_without_a_model_it_says_when_to_come_back(client: Client) -> None:
     with pytest.raises(Unavailable) as caught:
-        client.forecasts.fleet()
+        client.forecasts.get("padova/filler-1")
     assert caught.value.retry_after == 60
 
 
