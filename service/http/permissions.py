@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from service.errors import Forbidden, unknown_machine
+from service.errors import Forbidden, NotFound, unknown_machine
 from service.http.principal import Principal
 from service.http.problems import responses
 from wire.enums import Role
@@ -180,6 +180,8 @@ class MatchedRule:
             own = ", ".join(sorted(principal.sites or ()))
             raise Forbidden(f"This concerns all sites, and your sites are: {own}.")
         if self.rule.scope is RouteScope.SITE and not principal.can_see(self.names["site"]):
+            if "machine" not in self.names:
+                raise NotFound(f"Site {self.names['site']} has no machines.")
             raise unknown_machine(MachineId(self.names["site"], self.names["machine"]))
 
 

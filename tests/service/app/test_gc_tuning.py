@@ -47,7 +47,7 @@ def rss():
 pieces = [libc.malloc(60_000) for _ in range(2_000)]
 for piece in pieces:
     ctypes.memset(piece, 1, 60_000)
-kept = libc.malloc(100)  # above them all: the heap cannot shrink from its end
+kept = libc.malloc(100_000)  # above them all: the heap cannot shrink from its end
 for piece in pieces:
     libc.free(piece)
 before = rss()

@@ -29,8 +29,7 @@ def ask(connection: Connection) -> None:
 
 
 def store(connection: Connection) -> None:
-    columns = tuple(catalogue.columns.keys())
-    copy_rows(connection, catalogue, columns, [(1, "Film torn", "low", True)])
+    copy_rows(connection, catalogue, ("code", "text", "severity", "target"), [(1, "Film torn", "low", True)])
 
 
 def take_all(database: Database) -> None:
