@@ -15,7 +15,6 @@ from edge_agent.sources.signals import (
     Signal,
     Unreachable,
     Unreadable,
-    bits_of,
     by_address,
     host_and_port,
     parse_options,
@@ -75,11 +74,7 @@ class ModbusDevice:
         words = 1 if found.type == "uint16" else 2
         registers = self._request(found, found.count * words).registers
         values = _values(registers, found.type)
-        if found.meaning == "code":
-            return found.active_codes(values)
-        if found.meaning == "flag":
-            return found.active_bits([value != 0 for value in values], found.title)
-        return found.active_bits(bits_of(values, _WORD_BITS * words), found.title)
+        return found.active_values(values, _WORD_BITS * words, found.title)
 
     def close(self) -> None:
         """Disconnect."""

@@ -5,11 +5,9 @@ import json
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from queue import Empty, Queue
 from threading import Event
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
@@ -18,14 +16,13 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from pydantic import Field
 
-from edge_agent.errors import ConfigRejected
 from edge_agent.sources import Context, Lost, SourceBatch
 from edge_agent.sources.outage import Outage, read_bookmark, write_bookmark
+from edge_agent.sources.plant_broker import PlantBrokerOptions
 from edge_agent.sources.records import Record, RecordFields, read_record
 from edge_agent.sources.signals import parse_options
 from wire.broker_check import Finding, tls_context
 from wire.log_rows import RowRejected
-from wire.mqtt import BrokerConfig, MqttVersion
 
 log = logging.getLogger(__name__)
 
@@ -39,19 +36,15 @@ _MAX_BYTES = 1 << 20
 _CHECK_S = 5.0
 
 
-class MqttOptions(RecordFields):
+class MqttOptions(PlantBrokerOptions, RecordFields):
     """The table ``[mqtt]``.
 
     Fields are paths: ``alarm.code`` is the member ``code`` of the member ``alarm``, ``values.0`` the first element
     of a list, and ``$topic.3`` the fourth level of the topic. ``items`` is the path of a list of alarms.
     """
 
-    url: str = Field(pattern=r"^mqtts?://")
     topics: tuple[str, ...] = Field(min_length=1)
     client_id: str = Field(min_length=1, max_length=200)
-    username: str | None = None
-    tls_ca: Path | None = None
-    version: MqttVersion = MqttVersion.V5
     items: str | None = None
 
 
@@ -68,14 +61,7 @@ class MqttSource:
 
     def __init__(self, options: MqttOptions, context: Context) -> None:
         self._options, self._context = options, context
-        address = urlsplit(options.url)
-        if address.hostname is None:
-            raise ConfigRejected("The setting mqtt.url is wrong: write mqtt://HOST:1883.")
-        secure = address.scheme == "mqtts"
-        port = address.port or (8883 if secure else 1883)
-        self._broker = BrokerConfig(
-            address.hostname, port, options.version, options.username, context.password, secure, options.tls_ca
-        )
+        self._broker = options.broker(context.password)
         self._messages: Queue[_Message] = Queue()
         self._problem: str | None = "not connected yet"
         self._new_session = False

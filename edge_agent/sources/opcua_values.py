@@ -6,7 +6,7 @@ from asyncua import ua
 from pydantic import field_validator
 
 from edge_agent.sources.edges import UNDESCRIBED, Described
-from edge_agent.sources.signals import Signal, Unreadable, bits_of
+from edge_agent.sources.signals import Signal, Unreadable
 
 _WIDTHS = {
     ua.VariantType.SByte: 8,
@@ -42,13 +42,11 @@ def tag_alarms(signal: TagSignal, variant: ua.Variant) -> dict[str, Described]:
     are_numbers = variant.VariantType in _WIDTHS
     if signal.meaning == "code" and variant.VariantType == ua.VariantType.String:
         return {value.strip(): UNDESCRIBED for value in values if value and value.strip()}
-    if signal.meaning == "code" and are_numbers:
-        return dict.fromkeys(signal.active_codes(values), UNDESCRIBED)
-    if signal.meaning == "bits" and are_numbers:
-        width = _WIDTHS[variant.VariantType]
-        return dict.fromkeys(signal.active_bits(bits_of(values, width), signal.node), UNDESCRIBED)
-    if signal.meaning != "code" and (are_bits or are_numbers):
-        return dict.fromkeys(signal.active_bits([bool(value) for value in values], signal.node), UNDESCRIBED)
+    if are_numbers:
+        active = signal.active_values(values, _WIDTHS[variant.VariantType], signal.node)
+        return dict.fromkeys(active, UNDESCRIBED)
+    if signal.meaning != "code" and are_bits:
+        return dict.fromkeys(signal.active_bits(values, signal.node), UNDESCRIBED)
     wanted = {"flag": "a Boolean", "bits": "a whole number", "code": "a whole number or a text"}[signal.meaning]
     raise Unreadable(f"its type is {variant.VariantType.name}; as = {signal.meaning!r} needs {wanted}")
 

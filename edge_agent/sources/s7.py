@@ -106,11 +106,7 @@ class S7Device:
             return found.active_bits(bits[at.bit : at.bit + found.count], signal)
         data = self._bytes(at, at.size * found.count)
         values = [int.from_bytes(data[n : n + at.size], "big") for n in range(0, len(data), at.size)]
-        if found.meaning == "bits":
-            return found.active_bits(bits_of(values, 8 * at.size), signal)
-        if found.meaning == "flag":
-            return found.active_bits([value != 0 for value in values], signal)
-        return found.active_codes(values)
+        return found.active_values(values, 8 * at.size, signal)
 
     def close(self) -> None:
         """Disconnect."""

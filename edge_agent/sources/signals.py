@@ -54,6 +54,13 @@ class Signal(Options):
             return {f"{self.name}.{value}" for value in values if value}
         return {str(value + (self.code or 0)) for value in values if value}
 
+    def active_values(self, values: Sequence[int], width: int, address: str) -> set[str]:
+        """Return the names of the active alarms in words of so many bits."""
+        if self.meaning == "code":
+            return self.active_codes(values)
+        bits = bits_of(values, width) if self.meaning == "bits" else [value != 0 for value in values]
+        return self.active_bits(bits, address)
+
 
 def bits_of(words: Sequence[int], width: int) -> list[bool]:
     """Return the bits of words, the lowest bit of the first word first."""

@@ -5,11 +5,9 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from queue import Empty, Queue
 from threading import Event
 from typing import Any
-from urllib.parse import urlsplit
 
 import paho.mqtt.client as mqtt
 from google.protobuf.message import DecodeError
@@ -17,23 +15,21 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.reasoncodes import ReasonCode
 from pydantic import Field
 
-from edge_agent.errors import ConfigRejected
 from edge_agent.sources import Context
 from edge_agent.sources.edges import UNDESCRIBED
 from edge_agent.sources.monitor import Monitored, Reading
+from edge_agent.sources.plant_broker import PlantBrokerOptions
 from edge_agent.sources.signals import (
-    Options,
     Signal,
     Unreachable,
     Unreadable,
-    bits_of,
     by_address,
     parse_options,
 )
 from edge_agent.sources.sparkplug_node import EdgeNode, MetricChange, NodeMessage, Offline
 from edge_agent.sources.sparkplug_payload import WIDTHS, Payload, rebirth_request
 from wire.broker_check import Finding, tls_context
-from wire.mqtt import BrokerConfig, MqttVersion
+from wire.mqtt import MqttVersion
 
 _NAMESPACE = "spBv1.0"
 _WAIT_S = 0.2
@@ -54,15 +50,12 @@ class MetricSignal(Signal):
         return f"{self.device}/{self.metric}" if self.device else self.metric
 
 
-class SparkplugOptions(Options):
+class SparkplugOptions(PlantBrokerOptions):
     """The table ``[sparkplug]``."""
 
-    url: str = Field(pattern=r"^mqtts?://")
     group: str = Field(pattern=_ID)
     edge_node: str = Field(pattern=_ID)
     host_id: str = Field(pattern=_ID)
-    username: str | None = None
-    tls_ca: Path | None = None
     version: MqttVersion = MqttVersion.V311
     reorder_seconds: float = Field(default=2.0, ge=0, le=60)
     debounce_seconds: float = Field(default=0.0, ge=0, le=3600)
@@ -74,14 +67,7 @@ class SparkplugDevice:
 
     def __init__(self, options: SparkplugOptions, context: Context) -> None:
         self._options, self._context = options, context
-        address = urlsplit(options.url)
-        if address.hostname is None:
-            raise ConfigRejected("The setting sparkplug.url is wrong: write mqtt://HOST:1883.")
-        secure = address.scheme == "mqtts"
-        port = address.port or (8883 if secure else 1883)
-        self._broker = BrokerConfig(
-            address.hostname, port, options.version, options.username, context.password, secure, options.tls_ca
-        )
+        self._broker = options.broker(context.password)
         host = f"{options.host_id}-try" if context.trial else options.host_id
         self._host, self._state_topic = host, f"{_NAMESPACE}/STATE/{host}"
         self._signals = by_address((signal.title, signal) for signal in options.signals)
@@ -265,10 +251,7 @@ def _active(signal: MetricSignal, change: MetricChange, title: str) -> set[str]:
     if isinstance(value, bool) and signal.meaning != "code":
         return signal.active_bits([value], title)
     if isinstance(value, int) and not isinstance(value, bool):
-        if signal.meaning == "code":
-            return signal.active_codes([value])
-        bits = bits_of([value], width) if signal.meaning == "bits" else [value != 0]
-        return signal.active_bits(bits, title)
+        return signal.active_values([value], width, title)
     kind = "null" if value is None else type(value).__name__
     raise Unreadable(f"its value is {kind}, which cannot be read with as = {signal.meaning!r}")
 

@@ -137,7 +137,7 @@ def _fleet_routes(fleet: FleetService) -> APIRouter:
             ),
         ] = None,
     ) -> Response:
-        """Every machine in short: whether it is heard, what it raised, what it is likely to raise.
+        """Every machine in short: whether it is connected, what it raised, what it is likely to raise.
 
         A picture at most half a second old. While no model serves, `likely` is empty.
         """

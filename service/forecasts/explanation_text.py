@@ -120,13 +120,13 @@ class ExplanationRenderer:
 
     def _habit(self, series: AlarmSeries) -> str:
         starts = [self.at - timedelta(days=day) for day in range(1, _DAYS + 1)]
-        heard = [start for start in starts if start >= self.record.since]
-        if not heard:
+        observed = [start for start in starts if start >= self.record.since]
+        if not observed:
             return "has been observed for less than a day"
         # Only what lies before this moment: a horizon longer than a day would reach beyond it.
-        held = sum(len(series.between(start, min(start + self.spec.horizon, self.at))) > 0 for start in heard)
+        held = sum(len(series.between(start, min(start + self.spec.horizon, self.at))) > 0 for start in observed)
         ahead = duration(self.spec.horizon)
-        return f"occurred in this period of {ahead} on {held} of the last {plural(len(heard), 'day')}"
+        return f"occurred in this period of {ahead} on {held} of the last {plural(len(observed), 'day')}"
 
     def _condition(self, seen: int, last: datetime | None) -> str:
         told = f"The machine raised {plural(seen, 'alarm')} in the last {duration(self.spec.lookback)}"

@@ -31,7 +31,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class ObservedSpan(NamedTuple):
-    """Since when and up to when a machine was heard, if ever, and whether its agent is online and speaking."""
+    """From when to when a machine was observed, if ever, and whether its agent is online and sends."""
 
     since: datetime | None
     until: datetime | None
@@ -81,10 +81,10 @@ class ForecastService:
     def forecast_at(self, machine: MachineId, at: datetime) -> Forecast:
         """Forecast as of a past moment, with the version that served then, or with the champion in hindsight."""
         known, serving, hindsight = self.serving_at(machine, at)
-        # How the agent is now says nothing about then; what is stored is what was heard.
+        # How the agent is now says nothing about then; what is stored is what was observed.
         (found,) = self._evidence([known], at, serving)
-        heard = ObservedSpan(found.first_at, at, well=True)
-        (made,) = self._make([known], at, serving, [found], [heard], hindsight=hindsight)
+        span = ObservedSpan(found.first_at, at, well=True)
+        (made,) = self._make([known], at, serving, [found], [span], hindsight=hindsight)
         return made.forecast
 
     def serving_at(self, machine: MachineId, at: datetime) -> ServingAt:
@@ -102,11 +102,11 @@ class ForecastService:
     def _present(self, machines: Sequence[Machine], at: datetime, serving: LoadedModel) -> list[ForecastResult]:
         agents = self._agents(machines)
         found = self._evidence(machines, at, serving)
-        heard = [
+        spans = [
             self._observed_span(one, at, agents.get(machine.id))
             for machine, one in zip(machines, found, strict=True)
         ]
-        return self._make(machines, at, serving, found, heard)
+        return self._make(machines, at, serving, found, spans)
 
     def _agents(self, machines: Sequence[Machine]) -> Mapping[MachineId, Agent]:
         if len(machines) > _FEW:
@@ -122,7 +122,7 @@ class ForecastService:
         at: datetime,
         serving: LoadedModel,
         found: Sequence[Evidence],
-        heard: Sequence[ObservedSpan],
+        spans: Sequence[ObservedSpan],
         *,
         hindsight: bool = False,
     ) -> list[ForecastResult]:
@@ -133,7 +133,7 @@ class ForecastService:
         wording = TargetLabels.build(model, self.catalogue.entries())
         return [
             self._build(machine, at, serving, one, (row, near_to_far), its, wording, hindsight=hindsight)
-            for machine, one, row, near_to_far, its in zip(machines, found, rows, horizons, heard, strict=True)
+            for machine, one, row, near_to_far, its in zip(machines, found, rows, horizons, spans, strict=True)
         ]
 
     def _build(
@@ -143,13 +143,13 @@ class ForecastService:
         serving: LoadedModel,
         found: Evidence,
         forecasts: tuple[Matrix, Matrix | None],
-        heard: ObservedSpan,
+        observed: ObservedSpan,
         wording: TargetLabels,
         *,
         hindsight: bool,
     ) -> ForecastResult:
         spec = serving.forecaster.spec
-        covered, status = _coverage_and_status(found, at, spec, heard)
+        covered, status = _coverage_and_status(found, at, spec, observed)
         seen = len(input_window(found.series, at, spec))
         probabilities, by_horizon = forecasts
         usual = self.base_rates.get(machine, at, serving.forecaster)
@@ -172,7 +172,7 @@ class ForecastService:
         return ForecastResult(forecast, stored)
 
     def _observed_span(self, found: Evidence, at: datetime, agent: Agent | None) -> ObservedSpan:
-        """Say since when and up to when the machine was heard, and whether its agent is well now."""
+        """Return from when to when the machine was observed, and whether its agent is well now."""
         if agent is None:
             return ObservedSpan(found.first_at, found.last_at, well=False)
         well = agent.online and at - agent.last_seen_at <= self.stale_after
@@ -180,13 +180,15 @@ class ForecastService:
 
 
 def _coverage_and_status(
-    found: Evidence, at: datetime, spec: WindowSpec, heard: ObservedSpan
+    found: Evidence, at: datetime, spec: WindowSpec, observed: ObservedSpan
 ) -> tuple[float, ForecastStatus]:
     """Return the coverage of the evidence window and what it makes of the forecast."""
-    if heard.since is None or heard.until is None:
+    if observed.since is None or observed.until is None:
         return 0.0, ForecastStatus.WARMING_UP
-    deaf = [(gap.first_at, gap.last_at) for gap in found.gaps]
-    covered = coverage(at, spec, observed=(heard.since, max(heard.until, heard.since)), unobserved=deaf)
-    if not heard.well:
+    missing = [(gap.first_at, gap.last_at) for gap in found.gaps]
+    covered = coverage(
+        at, spec, observed=(observed.since, max(observed.until, observed.since)), unobserved=missing
+    )
+    if not observed.well:
         return covered, ForecastStatus.STALE
     return covered, ForecastStatus.OK if covered >= ENOUGH_COVERAGE else ForecastStatus.WARMING_UP

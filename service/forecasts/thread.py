@@ -24,7 +24,7 @@ class ForecastThread(BackgroundThread):
             arrived = self.refresh.newest.arrived.wait(_POLL_INTERVAL_S)
             pause = 0.0
             if self.refresh.idle:
-                self.refresh.skip()  # whoever leads has heard of it too
+                self.refresh.skip()  # the leader has the same change
                 self._stopping.wait(_POLL_INTERVAL_S)
                 continue
             try:

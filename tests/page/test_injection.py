@@ -22,7 +22,7 @@ from service.machines.catalogue import CatalogueEntry
 from service.machines.events import EventWrite, QuarantineRow
 from tests.conftest import broker_in, require, wait_until
 from tests.page.conftest import Tabs, signed_in
-from tests.service.conftest import FILLER, enrolled, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, connect_agent, enrolled, raise_alarms, small_model
 from tests.system.conftest import Plant
 from wire.enums import Role
 from wire.identity import MachineId
@@ -43,7 +43,7 @@ def fill(stores: Stores) -> None:
     stores.catalogue.merge(codes)
     filler = enrolled(stores.enrolments, FILLER, name=NAME, time_zone="Europe/Rome")
     failed = enrolled(stores.enrolments, MachineId("padova", "failed"), name=f"failed {EVIL}")
-    heard(stores, filler, at=now)
+    connect_agent(stores, filler, at=now)
     alarms = [(now - timedelta(minutes=7 * n), (139, 26, 137)[n % 3]) for n in range(1, 400)]
     raise_alarms(stores, filler, *alarms)
     report = {"summary": f"summary {EVIL}", "verdict": {"accepted": True, "reasons": [f"verdict {EVIL}"]}}

@@ -184,13 +184,13 @@ def raise_alarms(
 
 
 def lapse(database: Database, lease: timedelta) -> None:
-    """Let whoever holds a job not have been heard of for as long as its lease."""
+    """Let the lease of every job expire."""
     with database.write() as connection:
         connection.execute(update(jobs).values(lease_us=jobs.c.lease_us - lease // timedelta(microseconds=1)))
 
 
-def heard(stores: Stores, machine: Machine, *, at: datetime = NOW, online: bool = True) -> None:
-    """Let the agent be heard."""
+def connect_agent(stores: Stores, machine: Machine, *, at: datetime = NOW, online: bool = True) -> None:
+    """Store that the agent of a machine has connected."""
     agent = Agent(online=online, last_seen_at=at, version="1", epoch=EPOCH, spooled=0, skew_ms=0)
     stores.events.commit(EventWrite(to_us(at), agent_states={machine.row_id: agent}))
 

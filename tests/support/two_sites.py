@@ -16,7 +16,7 @@ from service.notifications.models import MaintenanceWindow, Notification, Notifi
 from service.notifications.store import NotificationStore, WebhookStore
 from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from service.notifications.webhook import Webhook
-from tests.service.conftest import NOW, enrolled, heard, raise_alarms, small_model
+from tests.service.conftest import NOW, connect_agent, enrolled, raise_alarms, small_model
 from tests.support.ingest import take
 from wire.enums import Answer, MachineState, Role, Severity
 from wire.identity import MachineId
@@ -45,7 +45,7 @@ def seed(service: Service, stores: Stores) -> dict[str, Machine]:
         machine = enrolled(stores.enrolments, MachineId(site, "filler-1"), name=f"Filler of {site}")
         raise_alarms(stores, machine, *((NOW - n * timedelta(minutes=7), 139 + n % 3) for n in range(1, 60)))
         raise_alarms(stores, machine, *((NOW - HOUR + n * timedelta(seconds=5), 26) for n in range(40)))
-        heard(stores, machine)
+        connect_agent(stores, machine)
         _things_of(service, stores, machine)
         machines[site] = machine
     service.machines.silence.silent = [

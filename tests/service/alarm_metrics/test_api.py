@@ -16,7 +16,7 @@ from service.machines.catalogue import CatalogueEntry
 from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
 from service.machines.silence import SilentMachine
-from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
+from tests.service.conftest import EPOCH, FILLER, NOW, connect_agent, enrolled, raise_alarms
 from tests.support.api_client import BASE, Client, problem
 from wire.identity import MachineId
 from wire.rest.alarm_metrics import AlarmMetricsReport
@@ -47,7 +47,7 @@ def busy(stores: Stores, filler: Machine) -> Machine:
     flood = [(FLOOD + n * 31 * SECOND, 139) for n in range(20)]
     chatter = [(CHATTER + n * 10 * SECOND, 26) for n in range(4)]
     raise_alarms(stores, filler, *standing, *flood, *chatter)
-    heard(stores, filler)
+    connect_agent(stores, filler)
     return filler
 
 

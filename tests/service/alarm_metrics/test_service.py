@@ -12,7 +12,7 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.errors import InputRejected, NotFound, Unavailable
 from service.machines.models import Machine
-from tests.service.conftest import NOW, enrolled, heard, raise_alarms
+from tests.service.conftest import NOW, connect_agent, enrolled, raise_alarms
 from wire.clock import PlantClock
 from wire.enums import AlarmMetricsGrouping, BucketLength, RateBand
 from wire.identity import MachineId
@@ -47,7 +47,7 @@ def test_a_quiet_week_is_acceptable_and_its_rate_is_over_the_time_the_machine_wa
     desk: AlarmMetricsService, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, *steady(NOW - 2 * DAY, NOW, 15 * MINUTE))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     total = desk.compute(AlarmMetricsQuery()).total
     assert (total.alarms, total.machines, total.monitored_us) == (192, 1, 2 * DAY // timedelta(microseconds=1))
     assert (total.alarms_per_day, total.band, total.peak, total.floods) == (96, RateBand.ACCEPTABLE, 1, 0)
@@ -57,9 +57,9 @@ def test_a_machine_that_went_offline_is_not_taken_for_a_quiet_one(
     desk: AlarmMetricsService, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, *steady(NOW - 5 * DAY, NOW - 4 * DAY, 4 * MINUTE))
-    heard(stores, filler, at=NOW - 4 * DAY, online=False)
+    connect_agent(stores, filler, at=NOW - 4 * DAY, online=False)
     raise_alarms(stores, filler, (NOW - 30 * DAY, 5))
-    heard(stores, filler, at=NOW - 4 * DAY, online=False)
+    connect_agent(stores, filler, at=NOW - 4 * DAY, online=False)
     total = desk.compute(AlarmMetricsQuery(since=NOW - 5 * DAY)).total
     assert (total.alarms_per_day, total.band) == (360, RateBand.EXCESSIVE)
 

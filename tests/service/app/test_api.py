@@ -16,7 +16,7 @@ from service.forecasts.alarm_value import highest_value
 from service.machines.models import Machine
 from service.messaging.bus import ResourceChanged
 from service.settings import Settings
-from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, NOW, connect_agent, enrolled, raise_alarms, small_model
 from tests.support.api_client import BASE, Client, problem
 from wire.forecasts import Forecast
 from wire.identity import MachineId
@@ -206,7 +206,7 @@ def test_a_machine_that_cannot_be_is_refused(client: Client, change: dict[str, A
 def test_the_fleet_lists_machines_their_agents_and_who_knocks(
     client: Client, stores: Stores, filler: Machine
 ) -> None:
-    heard(stores, filler)
+    connect_agent(stores, filler)
     (machine,) = client.machines.list().machines
     assert machine.agent == AgentView(
         online=True, last_seen_at=NOW, version="1", spooled=0, skew_ms=0, state_at=NOW
@@ -224,7 +224,7 @@ def test_a_forecast_over_rest_is_the_forecast_of_the_contract(
     client: Client, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, (NOW - timedelta(hours=40), 137), (NOW - timedelta(hours=1), 139))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     answer = client.get(f"{BASE}/forecast")
     forecast = Forecast.model_validate_json(answer.content)
     assert (forecast.site, forecast.machine, forecast.status.value) == ("padova", "filler-1", "ok")
@@ -235,7 +235,7 @@ def test_a_forecast_over_rest_is_the_forecast_of_the_contract(
 def test_without_a_model_a_forecast_is_unavailable_with_a_time_to_come_back(
     client: Client, stores: Stores, filler: Machine
 ) -> None:
-    heard(stores, filler)
+    connect_agent(stores, filler)
     answer = client.get(f"{BASE}/forecast")
     assert "alarmcast admin enrol" in problem(answer, 503)["detail"]
     assert int(answer.headers["retry-after"]) > 0
@@ -262,9 +262,9 @@ def test_a_moment_that_is_none_is_refused(shared_client: Client, at: str) -> Non
 
 @pytest.mark.usefixtures("champion")
 def test_the_fleets_forecasts_come_most_urgent_first(client: Client, stores: Stores, filler: Machine) -> None:
-    heard(stores, enrolled(stores.enrolments, MachineId("lyon", "filler-2")))
+    connect_agent(stores, enrolled(stores.enrolments, MachineId("lyon", "filler-2")))
     enrolled(stores.enrolments, MachineId("lyon", "never-connected"))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     raise_alarms(stores, filler, (NOW - timedelta(hours=40), 137), (NOW - timedelta(hours=1), 139))
     forecasts = client.forecasts.fleet().forecasts
     assert {(one.site, one.machine) for one in forecasts} == {FILLER, ("lyon", "filler-2")}

@@ -35,7 +35,7 @@ from service.machines.events import EventWrite, QuarantineRow
 from service.notifications.store import WebhookStore
 from service.notifications.webhook import Webhook
 from service.settings import DynamicSecurity
-from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, NOW, connect_agent, enrolled, raise_alarms, small_model
 from wire.enums import Role, Severity
 from wire.timestamps import to_us
 
@@ -79,7 +79,7 @@ class Plant:
     def furnish(self) -> None:
         """Bring back what an operation before may have let go."""
         filler = enrolled(self.stores.enrolments, FILLER)
-        heard(self.stores, filler)
+        connect_agent(self.stores, filler)
         raise_alarms(self.stores, filler, *((NOW - timedelta(minutes=9 * n), 139 - n % 3) for n in range(1, 30)))
         refused = QuarantineRow(
             filler.row_id, "alarmcast/v1/padova/filler-1/events", "bad_code", "code: wrong", b"{}"

@@ -25,7 +25,7 @@ from service.machines.events import EventWrite, QuarantineRow
 from service.machines.models import Agent, Machine
 from service.messaging.mqtt_client import MqttMessage
 from tests.conftest import require, wait_until
-from tests.service.conftest import EPOCH, NOW, enrolled, heard, raise_alarms
+from tests.service.conftest import EPOCH, NOW, connect_agent, enrolled, raise_alarms
 from tests.support.ingest import RecordingLink
 from wire.identity import MachineId
 from wire.timestamps import isoformat, to_us
@@ -115,7 +115,7 @@ def test_forecasts_and_the_model_that_makes_them_are_told(
     assert before("model_info", version="v1") == 1
     assert before("forecast_duration_seconds_count") == 0
     raise_alarms(stores, filler, (NOW - timedelta(days=2), 139), (NOW - timedelta(minutes=9), 26))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     service.forecasts.cache.fresh_for([filler])
     told = Scrape(service)
     assert told("forecast_duration_seconds_count") == 1
@@ -200,7 +200,7 @@ def test_a_defect_is_counted_as_one(service: Service, web: alarmcast.Client) -> 
 
 def test_no_label_is_a_machine_or_a_code(service: Service, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, (NOW - timedelta(minutes=9), 137))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     items = [QuarantineRow(filler.row_id, "alarmcast/v1/padova/filler-1/events", "bad_event", "d", b"x")]
     stores.events.commit(EventWrite(to_us(NOW), quarantined=items))
     told = Scrape(service)

@@ -15,7 +15,7 @@ from service.database.engine import Database
 from service.forecasts.version import StoredForecast
 from service.machines.catalogue import CatalogueEntry
 from service.settings import Settings
-from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, NOW, connect_agent, enrolled, raise_alarms, small_model
 from tests.support.api_client import BASE, Client
 from wire.timestamps import isoformat
 
@@ -62,7 +62,7 @@ def lived(settings: Settings) -> None:
         moments = [NOW.replace(minute=0) - (24 + place) * HOUR for place in range(5)]
         stores.forecasts.add([StoredForecast(filler.row_id, at, 1, "ok", 3, 1.0, said) for at in moments])
         raise_alarms(stores, filler, *((NOW - place * HOUR, 139) for place in range(40)))
-        heard(stores, filler)
+        connect_agent(stores, filler)
         service = Service(settings, stores)
         assert sum(service.scoring.service.score_all_due()) == 5
         service.auth.users.first_admin()

@@ -20,7 +20,7 @@ from service.app.service import Service
 from service.app.stores import Stores
 from service.machines.catalogue import CatalogueEntry
 from service.machines.models import Machine
-from tests.service.conftest import FILLER, NOW, Trusted, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, NOW, Trusted, connect_agent, raise_alarms, small_model
 from wire.identity import MachineId
 from wire.rest.explanations import ExplanationView
 from wire.timestamps import isoformat
@@ -61,7 +61,7 @@ def past_alarms() -> list[tuple[datetime, int]]:
 def lively(stores: Stores, filler: Machine) -> Machine:
     """A machine with seven weeks of alarms."""
     raise_alarms(stores, filler, *past_alarms())
-    heard(stores, filler)
+    connect_agent(stores, filler)
     return filler
 
 

@@ -16,7 +16,7 @@ from service.machines.evidence_store import HourlyCountStore
 from service.machines.models import HourlyCounts, Machine
 from service.machines.silence import SilentMachine
 from service.messaging.bus import EventsStored
-from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, NOW, connect_agent, enrolled, raise_alarms, small_model
 from wire.clock import PlantClock
 from wire.enums import ConnectionStatus, MachineState
 from wire.identity import MachineId
@@ -101,7 +101,7 @@ def test_a_card_says_how_a_machine_is_what_it_raised_and_what_is_likely(
     watch: Watch, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, (NOW - 27 * HOUR, 26), (NOW - HOUR, 139), (NOW - 5 * MINUTE, 26), (NOW, 137))
-    heard(stores, filler, at=NOW - MINUTE)
+    connect_agent(stores, filler, at=NOW - MINUTE)
     seen = watch.look()
     (kept,) = seen.cards
     card = kept.card
@@ -149,10 +149,10 @@ def test_without_a_champion_cards_are_given_all_the_same(watch: Watch, stores: S
 def test_presence_is_told_by_the_agent_and_by_the_machines_rhythm(watch: Watch, stores: Stores) -> None:
     cases = ("never", "gone", "quiet", "stale", "well")
     machines = {name: enrolled(stores.enrolments, MachineId("padova", name)) for name in cases}
-    heard(stores, machines["gone"], online=False)
-    heard(stores, machines["quiet"])
-    heard(stores, machines["stale"], at=NOW - 16 * MINUTE)
-    heard(stores, machines["well"], at=NOW - 15 * MINUTE)
+    connect_agent(stores, machines["gone"], online=False)
+    connect_agent(stores, machines["quiet"])
+    connect_agent(stores, machines["stale"], at=NOW - 16 * MINUTE)
+    connect_agent(stores, machines["well"], at=NOW - 15 * MINUTE)
     watch.service.machines.silence.silent = [SilentMachine(machines["quiet"].id, NOW - HOUR, 3.0, 2.0)]
     found = {kept.card.machine: kept.card.presence.value for kept in watch.look().cards}
     assert found == {"never": "never", "gone": "offline", "quiet": "silent", "stale": "stale", "well": "online"}
@@ -162,7 +162,7 @@ def test_presence_is_told_by_the_agent_and_by_the_machines_rhythm(watch: Watch, 
 def test_the_most_urgent_come_first_then_who_cannot_be_heard_then_the_rest(watch: Watch, stores: Stores) -> None:
     machines = [enrolled(stores.enrolments, MachineId("padova", f"m{n}")) for n in range(9)]
     for n, machine in enumerate(machines):
-        heard(stores, machine, online=n % 2 != 0)
+        connect_agent(stores, machine, online=n % 2 != 0)
         hours = range(1, 40 if n in {6, 7, 8} else n + 2)  # with a long past the alarms are usual
         raise_alarms(stores, machine, *((NOW - k * HOUR, (26, 137, 139)[(n + k) % 3]) for k in hours))
     cards = [kept.card for kept in watch.look().cards]
@@ -180,14 +180,14 @@ def test_a_machine_that_has_never_connected_has_no_forecast_and_comes_last(
 ) -> None:
     """Its forecast is computed from an imported past, and so is no reason to look at it first."""
     quiet = enrolled(stores.enrolments, MachineId("padova", "zz-quiet"))
-    heard(stores, quiet, online=False)
+    connect_agent(stores, quiet, online=False)
     past = [(NOW - n * HOUR, code) for n in range(1, 20) for code in (26, 139)]
     raise_alarms(stores, filler, *past)
     imported, offline = (kept.card for kept in reversed(watch.look().cards))
     assert (offline.machine, imported.machine) == ("zz-quiet", "filler-1")
     assert (imported.presence, imported.last_alarm is not None) == (ConnectionStatus.NEVER, True)
     assert (imported.likely, imported.expected, imported.urgency, imported.forecast_status) == ([], 0, 0, None)
-    heard(stores, filler)
+    connect_agent(stores, filler)
     (connected,) = (kept.card for kept in watch.look().cards if kept.card.machine == "filler-1")
     assert (len(connected.likely), connected.expected) == (2, 2)
 
@@ -221,7 +221,7 @@ def test_a_touch_that_changes_nothing_is_not_told(watch: Watch) -> None:
 
 @pytest.mark.usefixtures("champion")
 def test_a_new_forecast_reaches_the_card_once_it_is_kept(watch: Watch, stores: Stores, filler: Machine) -> None:
-    heard(stores, filler)
+    connect_agent(stores, filler)
     first = watch.look()
     raise_alarms(stores, filler, *((NOW - n * MINUTE, 26) for n in range(1, 40)))
     watch.service.forecasts.cache.invalidate([FILLER])
@@ -238,7 +238,7 @@ def test_a_new_forecast_reaches_the_card_once_it_is_kept(watch: Watch, stores: S
 @pytest.mark.usefixtures("champion")
 def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: Stores) -> None:
     for n in range(25):
-        heard(stores, enrolled(stores.enrolments, MachineId("padova", f"m{n}")))
+        connect_agent(stores, enrolled(stores.enrolments, MachineId("padova", f"m{n}")))
     with_forecast = [sum(bool(kept.card.likely) for kept in watch.look().cards) for _ in range(4)]
     assert with_forecast == [10, 20, 25, 25]
 
@@ -247,7 +247,7 @@ def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: S
 @pytest.mark.parametrize(
     "change",
     [
-        lambda watch, filler: heard(watch.service.stores, filler, online=False),
+        lambda watch, filler: connect_agent(watch.service.stores, filler, online=False),
         lambda watch, _: setattr(watch, "now", watch.now + 16 * MINUTE),
         lambda watch, _: setattr(watch, "now", watch.now.replace(hour=9, minute=0)),
         lambda watch, _: setattr(watch.service.machines.silence, "silent", [SilentMachine(FILLER, NOW, 3.0, 2.0)]),
@@ -263,7 +263,7 @@ def test_nobody_waits_for_the_forecasts_of_a_large_fleet(watch: Watch, stores: S
 def test_a_card_changes_without_a_touch(
     watch: Watch, stores: Stores, filler: Machine, change: Callable[[Watch, Machine], None]
 ) -> None:
-    heard(stores, filler)
+    connect_agent(stores, filler)
     first = watch.look()
     assert watch.look(since=first.revision).cards == []
     change(watch, filler)
@@ -274,7 +274,7 @@ def test_another_champion_changes_every_card(
     watch: Watch, stores: Stores, filler: Machine, champion: Forecaster
 ) -> None:
     assert champion
-    heard(stores, filler)
+    connect_agent(stores, filler)
     raise_alarms(stores, filler, (NOW - HOUR, 26))
     first = watch.look()
     stores.versions.add_and_promote(small_model(seed=9), report={}, at=NOW)

@@ -7,7 +7,7 @@ from service.app.stores import Stores
 from service.machines.events import EventWrite
 from service.machines.models import Machine
 from tests.conftest import wait_until
-from tests.service.conftest import FILLER, NOW, heard, raise_alarms
+from tests.service.conftest import FILLER, NOW, connect_agent, raise_alarms
 from tests.support.api_client import Client, problem
 from wire.identity import MachineId
 from wire.rest.fleet import FleetOverview
@@ -22,7 +22,7 @@ def client(service: Service) -> Client:
 @pytest.mark.usefixtures("champion")
 def test_the_answer_is_what_its_shape_says(client: Client, stores: Stores, filler: Machine) -> None:
     raise_alarms(stores, filler, (NOW, 139))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     answer = client.get("/v1/fleet")
     assert answer.headers["content-type"] == "application/json"
     fleet = FleetOverview.model_validate_json(answer.content, strict=True)

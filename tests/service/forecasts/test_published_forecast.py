@@ -7,7 +7,7 @@ from service.app.stores import Stores
 from service.forecasts.cache import ForecastMade
 from service.machines.catalogue import CatalogueEntry, size_warning
 from service.machines.models import Machine
-from tests.service.conftest import FILLER, NOW, heard, small_model
+from tests.service.conftest import FILLER, NOW, connect_agent, small_model
 from tests.support.forecasts import Announced, refresh
 from wire.codec import MAX_BYTES
 from wire.forecasts import Forecast, PublishedForecast
@@ -23,7 +23,7 @@ def entries(number: int) -> list[CatalogueEntry]:
 def test_a_forecast_of_five_hundred_targets_is_published_below_the_limit_of_a_message(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
-    heard(stores, filler)
+    connect_agent(stores, filler)
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
     mqtt, made = Announced(), list[ForecastMade]()

@@ -15,7 +15,7 @@ from service.errors import InputRejected, NoChampion, NotFound
 from service.forecasts.cache import ForecastMade
 from service.forecasts.service import ForecastService
 from service.machines.models import Machine
-from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.service.conftest import FILLER, NOW, connect_agent, enrolled, raise_alarms, small_model
 from tests.support.forecasts import Announced, refresh
 from wire.clock import PlantClock
 from wire.forecasts import Forecast, ForecastStatus
@@ -35,7 +35,7 @@ def newest(service: Service, stores: Stores) -> Forecast:
 @pytest.fixture
 def connected(stores: Stores, filler: Machine) -> None:
     """The machine's agent has connected: without it there is no forecast."""
-    heard(stores, filler)
+    connect_agent(stores, filler)
 
 
 def test_a_forecast_is_the_networks_word_on_the_evidence_window(
@@ -43,7 +43,7 @@ def test_a_forecast_is_the_networks_word_on_the_evidence_window(
 ) -> None:
     inside = [(NOW - 2 * HOUR, 139), (NOW - HOUR, 26)]
     raise_alarms(stores, filler, (NOW - timedelta(minutes=1721), 137), *inside)
-    heard(stores, filler)
+    connect_agent(stores, filler)
     forecast = desk(service).forecast_now([filler], NOW)[0].forecast
     features = alarm_counts(AlarmSeries.from_alarms(inside), champion.vocabulary.input_columns)
     expected = sigmoid(champion.network.logits(features[None]))[0]
@@ -85,7 +85,7 @@ def test_a_forecast_says_how_far_it_may_be_trusted(
     status: ForecastStatus,
 ) -> None:
     raise_alarms(stores, filler, (NOW - first_hours_ago * HOUR, 139))
-    heard(stores, filler, at=NOW - timedelta(minutes=silent_minutes), online=online)
+    connect_agent(stores, filler, at=NOW - timedelta(minutes=silent_minutes), online=online)
     assert desk(service).forecast_now([filler], NOW)[0].forecast.status == status
 
 
@@ -122,7 +122,7 @@ def test_the_base_rate_is_how_often_past_horizons_held_the_code(
 ) -> None:
     # 48 h of history; the hourly horizons of 8 h that had closed by now start 48 h to 8 h ago.
     raise_alarms(stores, filler, (NOW - 48 * HOUR, 137), (NOW - 20 * HOUR, 139))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     rates = {alarm.code: alarm.base_rate for alarm in desk(service).forecast_now([filler], NOW)[0].forecast.alarms}
     moments = [NOW.replace(minute=0) - hours * HOUR for hours in range(8, 48)]
     moments = [at for at in moments if NOW - 48 * HOUR <= at <= NOW - 8 * HOUR]
@@ -186,7 +186,7 @@ def test_who_takes_over_tells_what_arrived_shortly_before_and_nothing_else(
 ) -> None:
     machines = [enrolled(stores.enrolments, MachineId("padova", f"filler-{number}")) for number in (2, 3)]
     for machine in machines:
-        heard(stores, machine)
+        connect_agent(stores, machine)
     others = [machine.id for machine in machines]
     abroad, leading, seconds = Announced(), [False], [0.0]
     rhythm = refresh(

@@ -17,7 +17,7 @@ from service.messaging.bus import JobsChanged
 from service.messaging.mqtt_client import MqttMessage
 from service.settings import Settings
 from tests.conftest import wait_until
-from tests.service.conftest import EPOCH, FILLER, NOW, Trusted, enrolled, heard, raise_alarms
+from tests.service.conftest import EPOCH, FILLER, NOW, Trusted, connect_agent, enrolled, raise_alarms
 from tests.support.api_client import BASE, Client, problem
 from tests.support.ingest import RecordingLink
 from tests.support.streams import Reader, serving
@@ -67,7 +67,7 @@ def ingesting(service: Service) -> Iterator[Service]:
 def test_the_present_forecast_comes_first_as_rest_gives_it_and_then_each_new_one(
     service: Service, stores: Stores, filler: Machine, address: str
 ) -> None:
-    heard(stores, filler)
+    connect_agent(stores, filler)
     enrolled(stores.enrolments, CAPPER)
     rest = Client(service).get(f"{BASE}/forecast").json()
     everyone, one = (

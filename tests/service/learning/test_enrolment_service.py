@@ -15,7 +15,7 @@ from service.learning.models import NewMachine
 from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
 from service.settings import Settings
-from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms, small_model
+from tests.service.conftest import EPOCH, FILLER, NOW, connect_agent, enrolled, raise_alarms, small_model
 from wire.clock import PlantClock
 from wire.enums import JobKind, JobState, MachineState
 from wire.identity import MachineId
@@ -65,7 +65,7 @@ def test_a_machine_collects_and_is_queued_by_itself_once_there_is_enough(
     raise_alarms(stores, filler, *every_hours(6, 10))
     words = waits_for(service, stores)
     assert re.match(r"Collecting data: 1\d\d of 336 hourly windows; needs about 1\d more days\. Its agent", words)
-    heard(stores, filler)
+    connect_agent(stores, filler)
     assert waits_for(service, stores).endswith(" more days."), "its agent is online"
     assert state(stores) is MachineState.COLLECTING
     raise_alarms(stores, filler, *every_hours(6, 40))
@@ -96,10 +96,10 @@ def test_time_in_which_nobody_listened_is_not_learned_from(
     past = NOW - timedelta(days=60)
     raise_alarms(stores, filler, *every_hours(6, 40, until=past))
     loaded = school.training_windows(filler, NOW)
-    heard(stores, filler)  # the agent starts today, 60 days after the loaded past ends
+    connect_agent(stores, filler)  # the agent starts today, 60 days after the loaded past ends
     raise_alarms(stores, filler, (NOW - HOUR, 139))
     later = school.training_windows(filler, NOW)
-    assert later <= loaded, "silence that nobody heard is no evidence of silence"
+    assert later <= loaded, "silence that nobody connect_agent is no evidence of silence"
 
 
 def test_a_past_in_many_files_is_the_same_past(service: Service, stores: Stores, filler: Machine) -> None:
@@ -180,7 +180,7 @@ def test_a_retired_machine_cannot_be_refreshed(service: Service, filler: Machine
 def test_a_new_champion_speaks_within_a_second_and_none_is_left_out(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
-    heard(stores, filler)
+    connect_agent(stores, filler)
     refresh = service.forecasts.thread.refresh
     refresh.on_promotion()
     assert service.forecasts.cache.fresh_for([filler])[0].forecast.model_version == "v1"

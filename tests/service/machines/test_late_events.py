@@ -11,7 +11,7 @@ from service.forecasts.base_rates import BaseRates
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
 from service.machines.models import Machine
 from service.machines.store import MachineCache
-from tests.service.conftest import EPOCH, NOW, heard, raise_alarms, small_model
+from tests.service.conftest import EPOCH, NOW, connect_agent, raise_alarms, small_model
 from wire.timestamps import isoformat
 
 EVENTS = "alarmcast/v1/padova/filler-1/events"
@@ -56,7 +56,7 @@ def test_base_rates_follow_late_events_within_a_quarter_of_an_hour(stores: Store
 def test_the_newest_forecast_is_made_anew_when_events_of_its_window_come_late(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
-    heard(stores, filler)
+    connect_agent(stores, filler)
     raise_alarms(stores, filler, (NOW - 2 * DAY, 137))
     desk = replace(service.forecasts.service, base_rates=BaseRates(stores.events))
     before = service.forecasts.cache.fresh_for([filler])[0].forecast

@@ -11,7 +11,7 @@ from service.machines.events import EventWrite
 from service.machines.models import Agent, Machine
 from service.machines.silence import SilenceDetector, fit_profile
 from service.messaging.bus import ChangeBus, EventsStored
-from tests.service.conftest import EPOCH, FILLER, heard, raise_alarms
+from tests.service.conftest import EPOCH, FILLER, connect_agent, raise_alarms
 from wire.timestamps import to_us
 
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
@@ -45,7 +45,7 @@ def test_a_machine_is_silent_when_its_working_hours_pass_without_a_word(
     silent: bool,  # noqa: FBT001
 ) -> None:
     raise_alarms(stores, filler, *shifts(6))
-    heard(stores, filler, at=now)
+    connect_agent(stores, filler, at=now)
     found = SilenceDetector(stores.machines, stores.events).refresh(now)
     assert [one.machine for one in found] == ([FILLER] if silent else [])
 
@@ -54,7 +54,7 @@ def test_a_machine_that_speaks_again_is_silent_no_more(stores: Stores, filler: M
     raise_alarms(stores, filler, *shifts(6))
     watch = SilenceDetector(stores.machines, stores.events)
     now = MONDAY + timedelta(hours=12)
-    heard(stores, filler, at=now + timedelta(minutes=1))
+    connect_agent(stores, filler, at=now + timedelta(minutes=1))
     assert watch.refresh(now)
     raise_alarms(stores, filler, (now - timedelta(minutes=5), 139))
     assert watch.refresh(now + timedelta(minutes=1)) == watch.silent == []
@@ -65,7 +65,7 @@ def test_a_rhythm_outlives_weeks_of_silence(stores: Stores, filler: Machine) -> 
     watch = SilenceDetector(stores.machines, stores.events)
     for days in (1, 30, 58, 90):
         now = MONDAY + timedelta(days=days, hours=12)
-        heard(stores, filler, at=now)
+        connect_agent(stores, filler, at=now)
         assert watch.refresh(now), days
 
 
@@ -94,7 +94,7 @@ def test_a_silent_machine_is_judged_again_when_something_arrives_for_it(stores: 
     watch = SilenceDetector(stores.machines, stores.events)
     watch.subscribe_to(bus)
     now = MONDAY + timedelta(hours=12)
-    heard(stores, filler, at=now)
+    connect_agent(stores, filler, at=now)
     found = watch.refresh(now)
     assert [one.machine for one in found] == [FILLER]
     assert watch.current(now) is found, "nothing has arrived"

@@ -13,7 +13,7 @@ from service.machines.models import Machine
 from service.notifications.models import Notification, NotificationChanges
 from service.notifications.store import NotificationStore
 from tests.conftest import wait_until
-from tests.service.conftest import NOW, enrolled, heard, raise_alarms
+from tests.service.conftest import NOW, connect_agent, enrolled, raise_alarms
 from tests.support.api_client import BASE, Client, problem
 from tests.support.webhook_receiver import Receiver
 from wire.enums import DeliveryState
@@ -312,7 +312,7 @@ def test_a_forecast_reaches_a_webhook_and_a_shelved_alarm_does_not(
     service: Service, client: Client, stores: Stores, filler: Machine, receiver: Receiver
 ) -> None:
     raise_alarms(stores, filler, *((NOW - number * HOUR, 139) for number in range(1, 40)))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     post(client, "/v1/webhooks", {"url": receiver.url("/andon"), "severity": "low"})
     expected = {alarm["code"] for alarm in client.get(f"{BASE}/forecast").json()["alarms"] if alarm["expected"]}
     quiet, *told = sorted(expected)

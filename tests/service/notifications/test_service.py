@@ -1,7 +1,6 @@
 """Forecasts become notices on a real store: once, quiet where people asked for it, and they stay as they were."""
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,127 +12,22 @@ from service.errors import Unavailable
 from service.forecasts.cache import CachedForecast
 from service.learning.training_data import DatasetBuilder, TrainingDataPolicy
 from service.machines.models import Machine
-from service.messaging.bus import ChangeBus
 from service.notifications.models import (
-    HysteresisPolicy,
     MaintenanceWindow,
-    Notification,
     NotificationQuery,
     SuppressionQuery,
 )
-from service.notifications.policy_store import PolicyStore
-from service.notifications.service import NotificationService
 from service.notifications.store import DeliveryStore, NotificationStore, WebhookStore
-from service.notifications.suppression import SuppressionService
-from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
 from service.notifications.thread import NotificationThread
 from service.notifications.webhook import Webhook
 from tests.conftest import wait_until
-from tests.service.conftest import FILLER, NOW, enrolled, heard, raise_alarms
-from wire.clock import PlantClock
+from tests.service.conftest import FILLER, NOW, connect_agent, enrolled, raise_alarms
+from tests.support.notifications import HOUR, MINUTE, Harness, forecast
 from wire.enums import NotificationEnd, Severity
-from wire.forecasts import Forecast, ForecastStatus, LikelyAlarm
+from wire.forecasts import ForecastStatus
 from wire.identity import MachineId
 from wire.rest.policies import NotificationPolicy, SeverityRule
 from wire.timestamps import from_us
-
-MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-TARGETS = {139: ("Film torn", "high"), 26: ("Door open", "low")}
-
-
-def forecast(
-    at: datetime,
-    probabilities: dict[int, float],
-    machine: MachineId = FILLER,
-    status: ForecastStatus = ForecastStatus.OK,
-) -> Forecast:
-    return Forecast(
-        site=machine.site,
-        machine=machine.machine,
-        as_of=at,
-        window_start=at - timedelta(minutes=1720),
-        window_end=at,
-        horizon_end=at + 8 * HOUR,
-        events_seen=1,
-        coverage=1.0,
-        model_version="v1",
-        status=status,
-        alarms=[
-            LikelyAlarm(
-                code=code,
-                text=TARGETS[code][0],
-                severity=TARGETS[code][1],
-                probability=probability,
-                base_rate=None,
-                threshold=0.5,
-                expected=probability >= 0.5,
-            )
-            for code, probability in probabilities.items()
-        ],
-    )
-
-
-@dataclass
-class Harness:
-    """The flow on real stores, with a plant clock that a test sets."""
-
-    stores: Stores
-    now: datetime = NOW
-    service: NotificationService = field(init=False)
-    suppression: SuppressionService = field(init=False)
-
-    def __post_init__(self) -> None:
-        database, clock = self.stores.database, PlantClock(wall=self.seconds)
-        self.notifications = NotificationStore(database)
-        self.service = NotificationService(
-            machines=self.stores.machines,
-            events=self.stores.events,
-            notifications=self.notifications,
-            shelves=ShelvingStore(database),
-            windows=MaintenanceStore(database),
-            acknowledgements=AcknowledgementStore(database),
-            policies=PolicyStore(database),
-            webhooks=WebhookStore(database),
-            clock=clock,
-            wall=lambda: datetime.now(UTC),
-            policy=HysteresisPolicy(0.8, HOUR),
-            shifts=(time(6), time(14), time(22)),
-        )
-        bus = ChangeBus()
-        self.service.subscribe_to(bus)
-        self.suppression = SuppressionService(
-            machines=self.stores.machines,
-            shelves=self.service.shelves,
-            windows=self.service.windows,
-            acknowledgements=self.service.acknowledgements,
-            clock=clock,
-            max_shelving=timedelta(days=7),
-            bus=bus,
-        )
-
-    def seconds(self) -> float:
-        return self.now.timestamp()
-
-    def say(
-        self,
-        probabilities: dict[int, float],
-        *,
-        after: timedelta = timedelta(0),
-        machine: MachineId = FILLER,
-        status: ForecastStatus = ForecastStatus.OK,
-    ) -> int:
-        """Let time pass, announce a forecast, look at it, and return how many notices were opened."""
-        self.now += after
-        made = forecast(self.now, probabilities, machine, status)
-        self.service.on_forecast(CachedForecast(machine, made, b""))
-        return self.service.run_once()
-
-    def ends(self) -> list[NotificationEnd | None]:
-        """Return how each notice stands, oldest first; None is open."""
-        return [notice.ended for notice in self.found()]
-
-    def found(self) -> list[Notification]:
-        return self.notifications.page(NotificationQuery())[::-1]
 
 
 @pytest.fixture
@@ -306,7 +200,7 @@ def test_the_running_parts_turn_announced_forecasts_into_notices(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
     raise_alarms(stores, filler, *((NOW - number * HOUR, 139) for number in range(1, 40)))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     service.forecasts.thread.refresh.run_grid()
     service.notifications.service.run_once()
     newest = service.forecasts.cache.fresh_for([filler])[0].forecast
@@ -322,7 +216,7 @@ def test_no_shelf_acknowledgement_or_window_changes_a_forecast_or_a_dataset(
 ) -> None:
     alarms = [(NOW - number * 20 * MINUTE, (139, 26, 137)[number % 3]) for number in range(1, 2000)]
     raise_alarms(stores, filler, *alarms)
-    heard(stores, filler)
+    connect_agent(stores, filler)
 
     school = DatasetBuilder(stores.machines, stores.events, WindowSpec(), TrainingDataPolicy(min_windows=1))
 

@@ -10,7 +10,7 @@ from service.app.stores import Stores
 from service.forecasts.alarm_value import alarm_value
 from service.machines.models import Machine
 from tests.conftest import wait_until
-from tests.service.conftest import FILLER, NOW, heard, raise_alarms
+from tests.service.conftest import FILLER, NOW, connect_agent, raise_alarms
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_shelving_touches_urgency_and_figures_and_nothing_else(
     client: Client, stores: Stores, filler: Machine
 ) -> None:
     # In plant time a shelf holds from now on; the alarm that it keeps out of figures is raised under it.
-    heard(stores, filler)
+    connect_agent(stores, filler)
     before = client.forecasts.get(FILLER)
     client.shelves.shelve(FILLER, 139, minutes=60, reason="the film is known to be bad")
     raise_alarms(stores, filler, (NOW + timedelta(minutes=1), 139), (NOW + timedelta(minutes=1), 26))

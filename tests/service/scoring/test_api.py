@@ -12,7 +12,7 @@ from service.app.stores import Stores
 from service.forecasts.version import StoredForecast
 from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
-from tests.service.conftest import EPOCH, FILLER, NOW, enrolled, heard, raise_alarms
+from tests.service.conftest import EPOCH, FILLER, NOW, connect_agent, enrolled, raise_alarms
 from tests.support.api_client import BASE, Client, problem
 from wire.enums import Grouping
 from wire.forecasts import ForecastStatus
@@ -40,7 +40,7 @@ def scored(champion: object, service: Service, stores: Stores, filler: Machine) 
     assert champion
     said(stores, filler, *(MADE + n * QUARTER for n in range(10)))
     raise_alarms(stores, filler, (MADE - 40 * HOUR, 139), (MADE + 7 * QUARTER, 139), (MADE + 5 * HOUR, 26))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     assert sum(service.scoring.service.score_all_due()) == 10
 
 
@@ -93,11 +93,11 @@ def test_days_are_in_utc_in_order_and_the_total_stays(
     midnight = MADE.replace(hour=0)
     said(stores, filler, midnight - QUARTER, midnight, midnight + QUARTER)
     raise_alarms(stores, filler, (midnight - 40 * HOUR, 139), (midnight + QUARTER, 139))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     other = enrolled(stores.enrolments, MachineId("padova", "other"))
     said(stores, other, midnight - QUARTER)
     raise_alarms(stores, other, (midnight - HOUR, 26), (NOW, 26))
-    heard(stores, other)
+    connect_agent(stores, other)
     assert sum(service.scoring.service.score_all_due()) == 4
     both = client.get("/v1/scoreboard", by="day").json()
     assert both["total"] == client.get("/v1/scoreboard", by="machine").json()["total"]
@@ -138,7 +138,7 @@ def test_what_neither_was_announced_nor_came_can_be_left_out(
     client: Client, service: Service, stores: Stores, filler: Machine
 ) -> None:
     said(stores, filler, MADE, probabilities=(0.9, 0.1))
-    heard(stores, filler)
+    connect_agent(stores, filler)
     list(service.scoring.service.score_all_due())
     (full,) = client.scores.all(FILLER)
     assert [alarm.verdict for alarm in full.alarms] == ["false_alarm", "correct_rejection"]
