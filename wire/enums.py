@@ -59,6 +59,14 @@ class Grouping(StrEnum):
     DAY = "day"  # in UTC, by when the forecast was made
 
 
+class Horizon(StrEnum):
+    """One of the three horizons of a forecast."""
+
+    NEAR = "near"  # a quarter of the main one
+    MAIN = "main"
+    FAR = "far"  # three times the main one
+
+
 class ConnectionStatus(StrEnum):
     """Connection status of a machine, from its agent and its usual alarm rate."""
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from alarmcast.endpoint import Resource, TransportT, operation, pages
 from alarmcast.requests import MachineName, RequestSpec, path_params
-from wire.enums import Grouping
+from wire.enums import Grouping, Horizon
 from wire.forecasts import ForecastStatus
 from wire.rest.scores import ScoreboardView, ScoresPage
 
@@ -22,10 +22,12 @@ class Scores(Resource[TransportT]):
         until: datetime | None = None,
         by: Grouping = Grouping.MACHINE,
         status: ForecastStatus | None = None,
+        horizon: Horizon = Horizon.MAIN,
     ) -> RequestSpec:
         """Return the accuracy of served forecasts, with the persistence and base-rate baselines."""
         when = {"since": since, "until": until}
-        return RequestSpec(params={"site": site, "machine": machine, **when, "by": by, "status": status})
+        rows = {"by": by, "status": status, "horizon": horizon}
+        return RequestSpec(params={"site": site, "machine": machine, **when, **rows})
 
     @operation("GET /v1/machines/{site}/{machine}/scores", ScoresPage)
     def page(

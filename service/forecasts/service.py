@@ -168,7 +168,9 @@ class ForecastService:
             status=status,
             alarms=wording.alarms(probabilities, usual, by_horizon),
         )
-        stored = StoredForecast(machine.row_id, at, serving.version.id, status.value, seen, covered, probabilities)
+        others = None if by_horizon is None else by_horizon.T[[0, 2]]
+        version = serving.version.id
+        stored = StoredForecast(machine.row_id, at, version, status.value, seen, covered, probabilities, others)
         return ForecastResult(forecast, stored)
 
     def _observed_span(self, found: Evidence, at: datetime, agent: Agent | None) -> ObservedSpan:

@@ -15,8 +15,17 @@ from service.machines.models import Machine
 from service.machines.store import absent
 from wire.timestamps import from_us, to_us
 
-_COLUMNS = ("machine_id", "as_of_us", "version_id", "status", "events_seen", "coverage", "probabilities")
-_FLOAT32 = np.dtype("<f4")
+_COLUMNS = (
+    "machine_id",
+    "as_of_us",
+    "version_id",
+    "status",
+    "events_seen",
+    "coverage",
+    "probabilities",
+    "other_horizons",
+)
+_FLOAT32, _FLOAT16 = np.dtype("<f4"), np.dtype("<f2")
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class ForecastStore:
                 one.events_seen,
                 one.coverage,
                 one.probabilities.astype(_FLOAT32).tobytes(),
+                None if one.other_horizons is None else one.other_horizons.astype(_FLOAT16).tobytes(),
             )
             for one in made
         ]

@@ -45,7 +45,10 @@ class Version:
 
 @dataclass(frozen=True, eq=False)
 class StoredForecast:
-    """A forecast as it was served: probabilities in the order of its version's target codes."""
+    """A forecast as it was served: probabilities in the order of its version's target codes.
+
+    ``other_horizons`` has two rows, the near and the far horizon, if the version forecasts three.
+    """
 
     machine: int
     as_of: datetime
@@ -54,6 +57,7 @@ class StoredForecast:
     events_seen: int
     coverage: float
     probabilities: NDArray[np.float32]
+    other_horizons: NDArray[np.float32] | None = None
 
 
 def champion_changed_error(champion: int | None, *, believed: int | None) -> Conflict:

@@ -4,6 +4,7 @@ from alarmcast import AlarmcastError
 from service.page.layout import PageContext
 
 _CACHE_TTL_S = 600.0
+DEFAULT_HOURS = 8.0
 
 
 async def horizon_hours(context: PageContext) -> float | None:

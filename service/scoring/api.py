@@ -14,7 +14,7 @@ from service.machines.catalogue_store import CatalogueStore
 from service.scoring.models import ScoredForecast
 from service.scoring.scoreboard import Scoreboard, ScoreboardQuery, ScoreboardResult
 from service.scoring.scores import ScoreSummary
-from wire.enums import Grouping
+from wire.enums import Grouping, Horizon
 from wire.forecasts import EXPECTED_FROM, ForecastStatus
 from wire.identity import ID_PATTERN, MachineId
 from wire.rest.answers import AnswerCounts
@@ -51,12 +51,15 @@ def router(scoreboard: Scoreboard, catalogue: CatalogueStore, answers: AnswerSto
         until: Until = None,
         by: Annotated[Grouping, Query(description="Group rows by.")] = Grouping.MACHINE,
         status: Annotated[ForecastStatus | None, Query(description="Only forecasts with this status.")] = None,
+        horizon: Annotated[
+            Horizon, Query(description="Probabilities of the main horizon, of a quarter or of three times of it.")
+        ] = Horizon.MAIN,
     ) -> ScoreboardView:
         """Return the accuracy of served forecasts, with the baselines, and the answers of operators."""
-        query = ScoreboardQuery(by, site, machine, since, until, status.value if status else None)
+        query = ScoreboardQuery(by, site, machine, since, until, status.value if status else None, horizon)
         board = scoreboard.compute(query)
         counts = answers.counts(AnswerQuery(site, machine, since=board.since, until=board.until))
-        return _board(board, by, catalogue.entries(), counts)
+        return _board(board, query, catalogue.entries(), counts)
 
     @routes.get("/machines/{site}/{machine}/scores", responses=responses(404, 422))
     def list_scores(
@@ -80,12 +83,16 @@ def router(scoreboard: Scoreboard, catalogue: CatalogueStore, answers: AnswerSto
 
 
 def _board(
-    board: ScoreboardResult, by: Grouping, entries: dict[int, CatalogueEntry], answers: list[AnswerCounts]
+    board: ScoreboardResult,
+    query: ScoreboardQuery,
+    entries: dict[int, CatalogueEntry],
+    answers: list[AnswerCounts],
 ) -> ScoreboardView:
     return ScoreboardView(
         since=board.since,
         until=board.until,
-        by=by,
+        by=query.by,
+        horizon=query.horizon,
         pending=board.pending,
         total=None if board.total is None else _summary(board.total),
         rows=[

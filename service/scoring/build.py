@@ -32,8 +32,7 @@ class Scoring:
 
     def router(self, machines: MachineReader, catalogue: CatalogueStore, answers: AnswerStore) -> "APIRouter":
         """Return the routes; ``machines`` and ``answers`` must be limited to the caller's sites."""
-        service = self.service
-        return api.router(Scoreboard(machines, service.outcomes, service.clock, service.grace), catalogue, answers)
+        return api.router(Scoreboard(machines, self.service), catalogue, answers)
 
 
 def build(

@@ -1,7 +1,7 @@
 """Outcome of a forecast after its horizon, with the baselines persistence and base rate."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,12 @@ from forecasting.network import Matrix
 from forecasting.series import AlarmSeries
 from service.forecasts.base_rates import base_rates
 from service.forecasts.target_labels import label_matrix
+from wire.enums import Horizon
+from wire.forecasts import EXPECTED_FROM
 
 Flags = NDArray[np.bool_]
 Spans = Sequence[tuple[int, int]]
+QUARTERS = {Horizon.NEAR: 1, Horizon.MAIN: 4, Horizon.FAR: 12}  # length in quarters of the main horizon
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +27,13 @@ class ScoringSpec:
     horizon_us: int
     codes: NDArray[np.int64]
     thresholds: Matrix
+
+    def for_horizon(self, horizon: Horizon) -> "ScoringSpec":
+        """Return the parameters of another horizon; only the main one has learned thresholds."""
+        if horizon is Horizon.MAIN:
+            return self
+        thresholds = np.full(len(self.codes), EXPECTED_FROM, dtype=np.float32)
+        return replace(self, horizon_us=self.horizon_us * QUARTERS[horizon] // 4, thresholds=thresholds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,46 +84,67 @@ def predicted_positive(probabilities: Matrix, thresholds: Matrix) -> Flags:
     return np.asarray(np.round(rounded, 4) >= np.round(limit, 4))
 
 
-def score(
-    pending: Iterable[PendingForecast],
-    spec: ScoringSpec,
-    series: AlarmSeries,
-    *,
-    first_us: int | None,
-    unobserved_spans: Spans,
-) -> list[Outcome]:
-    """Score forecasts of one machine and version.
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What happened after some moments: rows of moments, columns of the target codes of a version."""
 
-    The outcome depends on the events alone, not on when they arrived. ``series`` must reach from 90 days before
-    the first forecast to the end of the last horizon.
+    end: NDArray[np.int64]
+    event_count: NDArray[np.int64]
+    unobserved: Flags
+    occurred: Flags
+    persisted: Flags
+    base_rate: Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The alarms of a machine, from when they are known (None: never), and spans in which some were lost.
+
+    ``series`` must reach from 90 days before the first moment that is scored to the end of the last horizon.
     """
+
+    series: AlarmSeries
+    first_us: int | None
+    lost: Spans
+
+    def labels(self, at: NDArray[np.int64], spec: ScoringSpec) -> Labels:
+        """Return what happened in the horizon after each moment; it does not depend on when events arrived."""
+        series, end = self.series, at + spec.horizon_us
+        unobserved = np.zeros(len(at), dtype=np.bool_)
+        for start, stop in self.lost:
+            unobserved |= (start < end) & (stop >= at)
+        if self.first_us is None:
+            rates = np.full((len(at), len(spec.codes)), np.nan, dtype=np.float32)
+        else:
+            rates = base_rates(series, self.first_us, at, spec.horizon_us, spec.codes)
+        return Labels(
+            end,
+            np.searchsorted(series.times, end) - np.searchsorted(series.times, at),
+            unobserved,
+            label_matrix(series, at, end, spec.codes),
+            label_matrix(series, at - spec.lookback_us, at, spec.codes),
+            rates,
+        )
+
+
+def score(pending: Iterable[PendingForecast], spec: ScoringSpec, history: History) -> list[Outcome]:
+    """Score forecasts of one machine and version."""
     forecasts = list(pending)
-    at = np.array([forecast.as_of_us for forecast in forecasts], dtype=np.int64)
-    end = at + spec.horizon_us
-    occurred = label_matrix(series, at, end, spec.codes)
-    persisted = label_matrix(series, at - spec.lookback_us, at, spec.codes)
-    shape = (len(forecasts), len(spec.codes))
-    probabilities = np.array([forecast.probabilities for forecast in forecasts]).reshape(shape)
+    labels = history.labels(np.array([forecast.as_of_us for forecast in forecasts], dtype=np.int64), spec)
+    probabilities = np.array([forecast.probabilities for forecast in forecasts]).reshape(labels.occurred.shape)
     predicted = predicted_positive(probabilities, spec.thresholds)
-    events = np.searchsorted(series.times, end) - np.searchsorted(series.times, at)
-    unobserved = np.zeros(len(forecasts), dtype=np.bool_)
-    for start, stop in unobserved_spans:
-        unobserved |= (start < end) & (stop >= at)
-    if first_us is None:
-        rates = np.full(shape, np.nan, dtype=np.float32)
-    else:
-        rates = base_rates(series, first_us, at, spec.horizon_us, spec.codes)
     return [
         Outcome(
             forecast.as_of_us,
-            int(end[i]),
-            int(events[i]),
-            bool(unobserved[i]),
-            occurred[i],
-            persisted[i],
+            int(labels.end[i]),
+            int(labels.event_count[i]),
+            bool(labels.unobserved[i]),
+            labels.occurred[i],
+            labels.persisted[i],
             predicted[i],
-            rates[i],
-            forecast.revision_count + _has_changed(forecast, int(events[i]), unobserved=bool(unobserved[i])),
+            labels.base_rate[i],
+            forecast.revision_count
+            + _has_changed(forecast, int(labels.event_count[i]), unobserved=bool(labels.unobserved[i])),
         )
         for i, forecast in enumerate(forecasts)
     ]

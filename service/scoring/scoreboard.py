@@ -7,9 +7,8 @@ from datetime import date, datetime, timedelta
 from service.machines.models import Machine, MachineReader, chosen_machines, chosen_span
 from service.scoring.models import ScoredForecast
 from service.scoring.scores import ScoreSummary, ScoreSums, by_day, concat, count, summarize
-from service.scoring.store import OutcomeStore
-from wire.clock import PlantClock
-from wire.enums import Grouping
+from service.scoring.service import ScoringService
+from wire.enums import Grouping, Horizon
 from wire.identity import MachineId
 from wire.timestamps import from_us
 
@@ -27,6 +26,7 @@ class ScoreboardQuery:
     since: datetime | None = None
     until: datetime | None = None
     status: str | None = None
+    horizon: Horizon = Horizon.MAIN
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,7 @@ class Scoreboard:
     """Reads outcomes of one machine at a time, so that a long span of a large fleet needs little memory."""
 
     machines: MachineReader
-    outcomes: OutcomeStore
-    clock: PlantClock
-    grace: timedelta
+    scoring: ScoringService
 
     def compute(self, query: ScoreboardQuery) -> ScoreboardResult:
         """Return the scores of a query."""
@@ -71,12 +69,14 @@ class Scoreboard:
                     total = sums if total is None else total + sums
                 else:
                     sums_by_key[key] = sums_by_key[key] + sums if key in sums_by_key else sums
-        closed = self.clock.now() - self.grace
+        summary = None if total is None else summarize(total)
+        scored = 0 if summary is None else summary.forecasts + summary.unobserved
+        ended = self.scoring.ended(machines, since, until, query.horizon, status=query.status)
         return ScoreboardResult(
             since,
             until,
-            self.outcomes.pending(machines, since, until, closed=closed),
-            None if total is None else summarize(total),
+            max(ended - scored, 0),
+            summary,
             [(key, summarize(sums)) for key, sums in sorted(sums_by_key.items(), key=_sort_key)],
         )
 
@@ -94,18 +94,18 @@ class Scoreboard:
         start, end = self.span(since, until)
         if before_us is not None:
             end = min(end, from_us(before_us))
-        scored = self.outcomes.page(enrolled, start, end, limit=limit + 1)
+        scored = self.scoring.outcomes.page(enrolled, start, end, limit=limit + 1)
         return scored[:limit], len(scored) > limit
 
     def span(self, since: datetime | None, until: datetime | None) -> tuple[datetime, datetime]:
         """Return the span with defaults, or raise :class:`InputRejected`."""
-        return chosen_span(since, until, now=self.clock.now(), usual=DEFAULT_SPAN, longest=MAX_SPAN)
+        return chosen_span(since, until, now=self.scoring.clock.now(), usual=DEFAULT_SPAN, longest=MAX_SPAN)
 
     def _sums(
         self, machine: Machine, since: datetime, until: datetime, query: ScoreboardQuery
     ) -> Iterator[tuple[ScoreKey | None, ScoreSums]]:
         """Yield the sums of a machine for the total (key None) and for each row."""
-        tables = self.outcomes.score_tables(machine, since, until, status=query.status)
+        tables = self.scoring.score_tables(machine, since, until, query.horizon, status=query.status)
         if not tables:
             return
         for table in tables if query.by is Grouping.VERSION else [concat(tables)]:

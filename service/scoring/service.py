@@ -1,7 +1,7 @@
 """Score stored forecasts after their horizon has ended."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -16,9 +16,11 @@ from service.forecasts.version_store import VersionStore
 from service.machines.event_store import EventStore
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
-from service.scoring.models import Outcome, PendingForecast, ScoringSpec, score
+from service.scoring.models import History, Outcome, PendingForecast, ScoringSpec, score
+from service.scoring.scores import ScoreTable
 from service.scoring.store import OutcomeStore
 from wire.clock import PlantClock
+from wire.enums import Horizon
 from wire.timestamps import from_us, to_us
 
 log = logging.getLogger(__name__)
@@ -62,11 +64,10 @@ class ScoringService:
 
     def score(self, machine: Machine, agent: Agent | None) -> int:
         """Score up to ``batch_size`` forecasts of a machine; return how many were due."""
-        now, observed_until = self.clock.now(), self._observed_until(machine, agent)
-        if observed_until is None:
+        now, closed = self.clock.now(), self._closed(machine, agent)
+        if closed is None:
             return 0
         longest = max(spec.horizon_us for spec in self._specs.values())
-        closed = min(now - self.grace, observed_until)
         due = self.outcomes.due(machine, closed=closed, longest_us=longest, limit=self.batch_size)
         if not due:
             return 0
@@ -75,28 +76,64 @@ class ScoringService:
         self.outcomes.add(machine, self._score_all(machine, due), opened=opened, at=now)
         return len(due)
 
+    def score_tables(
+        self, machine: Machine, start: datetime, end: datetime, horizon: Horizon, *, status: str | None = None
+    ) -> list[ScoreTable]:
+        """Return the outcomes of a machine's forecasts made in ``[start, end)``, one table per version.
+
+        Those of the main horizon are stored. The others are computed from the events: nothing more is stored.
+        """
+        if horizon is Horizon.MAIN:
+            return self.outcomes.score_tables(machine, start, end, status=status)
+        closed = self._closed(machine, self.machines.agent(machine))
+        if closed is None:
+            return []
+        issued = self.outcomes.issued(machine, start, end, horizon, closed=closed, status=status)
+        if not issued:
+            return []
+        specs = [one.spec for one in issued]
+        first, last = min(one.at[0] for one in issued), max(one.at[-1] + one.spec.horizon_us for one in issued)
+        history = self._history(machine, int(first), int(last), max(spec.lookback_us for spec in specs))
+        return [one.score_table(history) for one in issued]
+
+    def ended(
+        self,
+        machines: Sequence[Machine],
+        start: datetime,
+        end: datetime,
+        horizon: Horizon,
+        *,
+        status: str | None = None,
+    ) -> int:
+        """Return how many forecasts made in ``[start, end)`` have a horizon that has ended."""
+        closed = self.clock.now() - self.grace
+        return self.outcomes.ended(machines, start, end, horizon, closed=closed, status=status)
+
     def _score_all(self, machine: Machine, due: list[PendingForecast]) -> list[Outcome]:
-        earliest = from_us(min(forecast.as_of_us for forecast in due))
-        back = timedelta(microseconds=max(self._specs[forecast.version].lookback_us for forecast in due))
-        end = from_us(max(self._end(forecast) for forecast in due))
-        first = self.events.first_at(machine)
-        series = self.events.series(machine, earliest - max(LOOKBACK, back), end)
-        gaps = [(to_us(gap.first_at), to_us(gap.last_at)) for gap in self.events.gaps(machine, earliest, end)]
+        earliest, end = min(forecast.as_of_us for forecast in due), max(self._end(forecast) for forecast in due)
+        lookback_us = max(self._specs[forecast.version].lookback_us for forecast in due)
+        history = self._history(machine, earliest, end, lookback_us)
         by_version = sorted(due, key=lambda forecast: forecast.version)
         return [
             outcome
             for version, group in groupby(by_version, key=lambda forecast: forecast.version)
-            for outcome in score(
-                group,
-                self._specs[version],
-                series,
-                first_us=None if first is None else to_us(first),
-                unobserved_spans=gaps,
-            )
+            for outcome in score(group, self._specs[version], history)
         ]
+
+    def _history(self, machine: Machine, earliest_us: int, end_us: int, lookback_us: int) -> History:
+        earliest, end = from_us(earliest_us), from_us(end_us)
+        first = self.events.first_at(machine)
+        series = self.events.series(machine, earliest - max(LOOKBACK, timedelta(microseconds=lookback_us)), end)
+        lost = [(to_us(gap.first_at), to_us(gap.last_at)) for gap in self.events.gaps(machine, earliest, end)]
+        return History(series, None if first is None else to_us(first), lost)
 
     def _end(self, forecast: PendingForecast) -> int:
         return forecast.as_of_us + self._specs[forecast.version].horizon_us
+
+    def _closed(self, machine: Machine, agent: Agent | None) -> datetime | None:
+        """Return up to when a horizon must have ended to be scored."""
+        observed_until = self._observed_until(machine, agent)
+        return None if observed_until is None else min(self.clock.now() - self.grace, observed_until)
 
     def _observed_until(self, machine: Machine, agent: Agent | None) -> datetime | None:
         """Return the time up to which no event is missing: events in a spool are later than stored ones."""

@@ -9,18 +9,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, bindparam, select, text
+from sqlalchemy import Row, TextClause, bindparam, select, text
 
 from service.database.dialect import insert_rows
 from service.database.engine import Database
 from service.database.tables import outcomes, scoring_specs
 from service.machines.models import Machine
 from service.machines.score_invalidation_store import begin_scoring, was_invalidated
-from service.scoring.models import Outcome, PendingForecast, ScoredForecast, ScoringSpec
+from service.scoring.models import (
+    QUARTERS,
+    History,
+    Outcome,
+    PendingForecast,
+    ScoredForecast,
+    ScoringSpec,
+    predicted_positive,
+)
 from service.scoring.scores import ScoreTable
+from wire.enums import Horizon
 from wire.timestamps import to_us
 
-_FLOAT32, _CODES = np.dtype("<f4"), np.dtype("<i8")
+_FLOAT32, _FLOAT16, _CODES = np.dtype("<f4"), np.dtype("<f2"), np.dtype("<i8")
 _OCCURRED, _PERSISTED, _PREDICTED = 1, 2, 4
 _SPEC_COLUMNS = ("version_id", "lookback_us", "horizon_us", "codes", "thresholds")
 _COLUMNS = (
@@ -68,14 +77,50 @@ _PAGE = text(
     " WHERE o.machine_id = :machine AND o.as_of_us >= :since AND o.as_of_us < :until"
     " ORDER BY o.as_of_us DESC LIMIT :limit"
 )
-_ENDED = text(
+_HAS_OTHERS, _HAS_STATUS = " AND f.other_horizons IS NOT NULL", " AND f.status = :status"
+# A horizon is given in quarters of the main one.
+_ENDED = (
     "SELECT count(*) FROM forecasts f JOIN scoring_specs v ON v.version_id = f.version_id"
     " WHERE f.machine_id IN :machines AND f.as_of_us >= :since AND f.as_of_us < :until"
-    " AND f.as_of_us + v.horizon_us <= :closed"
-).bindparams(bindparam("machines", expanding=True))
-_SCORED = text(
-    "SELECT count(*) FROM outcomes WHERE machine_id IN :machines AND as_of_us >= :since AND as_of_us < :until"
-).bindparams(bindparam("machines", expanding=True))
+    " AND f.as_of_us + v.horizon_us * :quarters / 4 <= :closed"
+)
+_ISSUED = (
+    "SELECT f.version_id, f.as_of_us, f.status, f.other_horizons FROM forecasts f"
+    " JOIN scoring_specs v ON v.version_id = f.version_id"
+    " WHERE f.machine_id = :machine AND f.as_of_us >= :since AND f.as_of_us < :until"
+    " AND f.as_of_us + v.horizon_us * :quarters / 4 <= :closed AND f.other_horizons IS NOT NULL"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class IssuedForecasts:
+    """A machine's forecasts of one version for the near or the far horizon, in time order."""
+
+    spec: ScoringSpec
+    at: NDArray[np.int64]
+    status: NDArray[np.str_]
+    probabilities: NDArray[np.float32]
+
+    def score_table(self, history: History) -> ScoreTable:
+        """Compare them with what happened."""
+        labels = history.labels(self.at, self.spec)
+        count = len(self.at)
+        return ScoreTable(
+            codes=self.spec.codes,
+            version=np.full(count, self.spec.version, dtype=np.int64),
+            at=self.at,
+            horizon=np.full(count, self.spec.horizon_us, dtype=np.int64),
+            revision_count=np.zeros(count, dtype=np.int64),
+            status=self.status,
+            observed=~labels.unobserved,
+            is_target=np.ones(labels.occurred.shape, dtype=np.bool_),
+            probability=self.probabilities,
+            base_rate=labels.base_rate,
+            predicted=predicted_positive(self.probabilities, self.spec.thresholds),
+            occurred=labels.occurred,
+            persisted=labels.persisted,
+            base_rate_predicted=labels.base_rate >= self.spec.thresholds,
+        )
 
 
 @dataclass(frozen=True)
@@ -163,10 +208,9 @@ class OutcomeStore:
     ) -> list[ScoreTable]:
         """Return the outcomes of a machine's forecasts made in ``[start, end)``, one table per version."""
         values = {"machine": machine.row_id, "since": to_us(start), "until": to_us(end)}
-        sql = _SPAN if status is None else _SPAN + " AND f.status = :status"
         specs = self.specs()
         with self.database.read() as connection:
-            rows = connection.execute(text(sql), values if status is None else values | {"status": status})
+            rows = connection.execute(*_with_status(_SPAN, values, status))
             by_version = groupby(sorted(map(tuple, rows), key=itemgetter(0, 1)), key=itemgetter(0))
             return [_score_table(specs[version], list(group)) for version, group in by_version]
 
@@ -177,13 +221,64 @@ class OutcomeStore:
         with self.database.read() as connection:
             return [_scored(row, specs[row.version_id]) for row in connection.execute(_PAGE, values)]
 
-    def pending(self, machines: Sequence[Machine], start: datetime, end: datetime, *, closed: datetime) -> int:
-        """Return how many forecasts of ``[start, end)`` whose horizon ended by ``closed`` have no outcome."""
-        values = {"machines": [machine.row_id for machine in machines], "since": to_us(start), "until": to_us(end)}
+    def issued(
+        self,
+        machine: Machine,
+        start: datetime,
+        end: datetime,
+        horizon: Horizon,
+        *,
+        closed: datetime,
+        status: str | None = None,
+    ) -> list[IssuedForecasts]:
+        """Return the forecasts of the near or far horizon made in ``[start, end)`` and ended by ``closed``."""
+        values = {"machine": machine.row_id, **_span(start, end, horizon, closed)}
+        specs = self.specs()
         with self.database.read() as connection:
-            scored = connection.execute(_SCORED, values).scalar_one()
-            ended = connection.execute(_ENDED, values | {"closed": to_us(closed)}).scalar_one()
-        return max(int(ended) - int(scored), 0)
+            rows = connection.execute(*_with_status(_ISSUED, values, status))
+            ordered = sorted(map(tuple, rows), key=itemgetter(0, 1))
+        return [
+            _issued(specs[version].for_horizon(horizon), horizon, list(group))
+            for version, group in groupby(ordered, key=itemgetter(0))
+        ]
+
+    def ended(
+        self,
+        machines: Sequence[Machine],
+        start: datetime,
+        end: datetime,
+        horizon: Horizon,
+        *,
+        closed: datetime,
+        status: str | None = None,
+    ) -> int:
+        """Return how many forecasts made in ``[start, end)`` have a horizon that ended by ``closed``."""
+        sql = _ENDED if horizon is Horizon.MAIN else _ENDED + _HAS_OTHERS
+        values = {"machines": [machine.row_id for machine in machines], **_span(start, end, horizon, closed)}
+        query, values = _with_status(sql, values, status)
+        with self.database.read() as connection:
+            query = query.bindparams(bindparam("machines", expanding=True))
+            return int(connection.execute(query, values).scalar_one())
+
+
+def _span(start: datetime, end: datetime, horizon: Horizon, closed: datetime) -> dict[str, int]:
+    return {
+        "since": to_us(start),
+        "until": to_us(end),
+        "quarters": QUARTERS[horizon],
+        "closed": to_us(closed),
+    }
+
+
+def _with_status(sql: str, values: dict[str, Any], status: str | None) -> tuple[TextClause, dict[str, Any]]:
+    return (text(sql), values) if status is None else (text(sql + _HAS_STATUS), values | {"status": status})
+
+
+def _issued(spec: ScoringSpec, horizon: Horizon, rows: list[tuple[Any, ...]]) -> IssuedForecasts:
+    _, at, status, stored = zip(*rows, strict=True)
+    both = np.frombuffer(b"".join(stored), dtype=_FLOAT16).reshape(len(rows), 2, len(spec.codes))
+    chosen = both[:, 0 if horizon is Horizon.NEAR else 1].astype(np.float32)
+    return IssuedForecasts(spec, np.array(at, dtype=np.int64), np.array(status, dtype=np.str_), chosen)
 
 
 def _marks(outcome: Outcome) -> bytes:

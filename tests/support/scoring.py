@@ -72,11 +72,13 @@ class Bench:
         *probabilities: float,
         version: Version | None = None,
         status: str = "ok",
+        near_and_far: tuple[tuple[float, float], tuple[float, float]] | None = None,
     ) -> None:
         """Store a forecast as if it had been served."""
         row = np.array(probabilities or (0.9, 0.1), dtype=np.float32)
+        others = None if near_and_far is None else np.array(near_and_far, dtype=np.float32)
         number = (version or self.version).id
-        self.forecasts.add([StoredForecast(machine.row_id, at, number, status, 1, 1.0, row)])
+        self.forecasts.add([StoredForecast(machine.row_id, at, number, status, 1, 1.0, row, others)])
 
     def raised(
         self, machine: Machine, *alarms: tuple[datetime, int], flag: int = IN_TIME, epoch: UUID | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wire.enums import Grouping
+from wire.enums import Grouping, Horizon
 from wire.forecasts import ForecastStatus, Share
 from wire.identity import Identifier
 from wire.rest.answers import AnswerCounts
@@ -26,7 +26,10 @@ class ScoresView(BaseModel):
 
     pairs: int = Field(description="Pairs of forecast and code that were scored.")
     positives: int = Field(description="Pairs in which the alarm occurred.")
-    predicted: int = Field(description="Pairs in which the probability reached the threshold for the best F1.")
+    predicted: int = Field(
+        description="Pairs in which the probability reached the threshold for the best F1; for "
+        "the near and the far horizon 0.5."
+    )
     hits: int = Field(description="Pairs in which it was predicted and occurred.")
     precision: Share | None = Field(description="Share of predicted alarms that occurred.")
     recall: Share | None = Field(description="Share of occurred alarms that were predicted.")
@@ -129,6 +132,7 @@ class ScoreboardView(BaseModel):
                     "since": "2026-10-17T08:00:00.000Z",
                     "until": "2026-11-16T08:00:00.000Z",
                     "by": "machine",
+                    "horizon": "main",
                     "pending": 3,
                     "total": _EXAMPLE_SUMMARY,
                     "rows": [
@@ -150,6 +154,7 @@ class ScoreboardView(BaseModel):
     since: UtcDatetime
     until: UtcDatetime
     by: Grouping
+    horizon: Horizon
     pending: int = Field(
         description="Horizon ended, but not scored yet, usually because the machine has not been seen since."
     )

@@ -18,7 +18,8 @@ from sqlalchemy import (
 
 from service.database.tables.base import metadata
 
-# Immutable: the served forecast is the one that is scored.
+# Immutable: the served forecast is the one that is scored. ``other_horizons`` holds the probabilities of the near,
+# then of the far horizon, as float16; null if the version forecasts one horizon.
 forecasts = Table(
     "forecasts",
     metadata,
@@ -29,6 +30,7 @@ forecasts = Table(
     Column("events_seen", Integer, nullable=False),
     Column("coverage", Float, nullable=False),
     Column("probabilities", LargeBinary, nullable=False),
+    Column("other_horizons", LargeBinary, nullable=True),
     sqlite_with_rowid=False,
 )
 

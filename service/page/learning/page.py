@@ -9,6 +9,7 @@ from nicegui import html
 from service.page.changes import Topic
 from service.page.components.actions import ActionRunner
 from service.page.components.blocks import panel
+from service.page.horizon import DEFAULT_HOURS, horizon_hours
 from service.page.layout import PageContext, layout
 from service.page.learning.actions import LearningActions
 from service.page.learning.elements import JobBoard
@@ -37,13 +38,14 @@ async def learning(context: PageContext, *, site: str | None = None, machine: st
     }
     if context.may(Role.ADMIN):
         anchors = {"enrol": text("learning.enrol.short")} | anchors
+    hours = await horizon_hours(context) or DEFAULT_HOURS
     with layout(context, text("learning.title"), path="/learning", stylesheet="learning"):
         with html.div().classes("ac-head"):
             html.h1(text("learning.heading"))
             with html.nav(**{"aria-label": text("learning.jump")}).classes("ac-jump small"):
                 for anchor, name in anchors.items():
                     html.a(name, href=f"#{anchor}")
-        _LearningPage(context, site=site, machine=machine)
+        _LearningPage(context, hours, site=site, machine=machine)
 
 
 @contextmanager
@@ -55,7 +57,7 @@ def _part(anchor: str, title: str, note: str = "") -> Iterator[None]:
 class _LearningPage:
     """One open page; each part is redrawn when its data changes."""
 
-    def __init__(self, context: PageContext, *, site: str | None, machine: str | None) -> None:
+    def __init__(self, context: PageContext, hours: float, *, site: str | None, machine: str | None) -> None:
         client = context.client
         self._client, self._state = client, LearningState(client)
         self._parts, self._is_drawn = context.parts, False
@@ -79,7 +81,7 @@ class _LearningPage:
         with _part("memory", text("learning.memory.title"), text("learning.memory.note")):
             self._memory = ReplayMemory()
         with _part("scores", text("learning.scores.title"), text("learning.scores.note")):
-            self._scores = ScoreboardPanel(client)
+            self._scores = ScoreboardPanel(client, hours)
         self._jobs_part = context.parts.add(
             self._refresh_jobs, Topic.JOBS, Topic.RESOURCES, interval_s=_TIME_LEFT_S
         )

@@ -12,24 +12,29 @@ from service.page.components.forms import chooser
 from service.page.layout import show_api_errors
 from service.page.learning.answers import draw_answers
 from service.page.texts import text
-from wire.enums import Grouping
+from wire.enums import Grouping, Horizon
 from wire.rest.scores import CalibrationBinView, ScoreboardView, ScoreRow, ScoreSummaryView
 
 _SHOWN_ROWS = 60
+_LENGTHS = ((Horizon.NEAR, 0.25), (Horizon.MAIN, 1), (Horizon.FAR, 3))  # as multiples of the main horizon
 _GROUPINGS = (Grouping.MACHINE, Grouping.CODE, Grouping.VERSION)
 
 
 class ScoreboardPanel:
     """The scores of the chosen period, by the chosen grouping."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncClient, hours: float) -> None:
         self._client = client
-        self._days, self._by = 30, Grouping.MACHINE
+        self._days, self._by, self._horizon = 30, Grouping.MACHINE, Horizon.MAIN
         with html.div().classes("ac-tools"):
             period, periods = text("learning.scores.period"), _periods().items()
             chooser("period", period, periods, str(self._days), self._choose_period)
             groupings = [(one.value, _group_name(one)) for one in _GROUPINGS]
             chooser("group", text("learning.scores.group_by"), groupings, self._by.value, self._choose_grouping)
+            horizons = [(one.value, text("learning.scores.hours", hours=hours * n)) for one, n in _LENGTHS]
+            chooser(
+                "horizon", text("learning.scores.horizon"), horizons, self._horizon.value, self._choose_horizon
+            )
         self._place = html.div().classes("ac-stack")
         self._shown: ScoreboardView | None = None
 
@@ -37,7 +42,7 @@ class ScoreboardPanel:
         """Fetch the scores and redraw them if they changed."""
         until = (await self._client.health.status()).plant_time
         board = await self._client.scores.scoreboard(
-            since=until - timedelta(days=self._days), until=until, by=self._by
+            since=until - timedelta(days=self._days), until=until, by=self._by, horizon=self._horizon
         )
         if self._shown is not None and _without_times(board) == _without_times(self._shown):
             return
@@ -54,6 +59,11 @@ class ScoreboardPanel:
 
     async def _choose_grouping(self, event: events.GenericEventArguments) -> None:
         self._by = Grouping(event.args)
+        with show_api_errors():
+            await self.refresh()
+
+    async def _choose_horizon(self, event: events.GenericEventArguments) -> None:
+        self._horizon = Horizon(event.args)
         with show_api_errors():
             await self.refresh()
 

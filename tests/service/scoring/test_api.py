@@ -14,7 +14,7 @@ from service.machines.events import EventWrite, GapRow
 from service.machines.models import Machine
 from tests.service.conftest import EPOCH, FILLER, NOW, connect_agent, enrolled, raise_alarms
 from tests.support.api_client import BASE, Client, problem
-from wire.enums import Grouping
+from wire.enums import Grouping, Horizon
 from wire.forecasts import ForecastStatus
 from wire.identity import MachineId
 from wire.rest.scores import ScoreboardView, ScoresPage, ScoreSummaryView
@@ -84,6 +84,17 @@ def test_lines_can_be_of_codes_versions_or_both_and_the_total_stays(client: Clie
         ("filler-1", 26),
         ("filler-1", 139),
     ]
+
+
+@pytest.mark.usefixtures("scored")
+def test_each_horizon_has_its_own_scores(client: Client, stores: Stores, filler: Machine) -> None:
+    row, others = np.array([0.9, 0.1], dtype=np.float32), np.array([[0.75, 0.0], [1.0, 0.25]], dtype=np.float32)
+    moments = [MADE - (n + 1) * QUARTER for n in range(4)]
+    stores.forecasts.add([StoredForecast(filler.row_id, at, 1, "ok", 3, 1.0, row, others) for at in moments])
+    near = client.scores.scoreboard(horizon=Horizon.NEAR)
+    assert (near.horizon, near.pending, total(near).forecasts) == (Horizon.NEAR, 0, 4)
+    assert total(near).model.positives == 0, "139 came exactly 2 h after the last of them"
+    assert client.scores.scoreboard().horizon is Horizon.MAIN
 
 
 @pytest.mark.usefixtures("champion")

@@ -20,6 +20,7 @@ from service.database.tables import weights
 from service.machines.models import Machine
 from tests.service.conftest import small_model
 from tests.support.scoring import AT, CLOSED, GRACE, HORIZON, HOUR, MINUTE, Bench
+from wire.enums import Horizon
 from wire.timestamps import to_us
 
 
@@ -71,7 +72,7 @@ def test_the_forecasts_of_an_offline_agent_wait_until_it_is_back(bench: Bench) -
     bench.said(machine, AT)
     bench.heard(machine, CLOSED - MINUTE)
     assert bench.score(CLOSED + 50 * HOUR) == 0
-    assert bench.outcomes.pending([machine], AT, CLOSED, closed=CLOSED) == 1
+    assert bench.outcomes.ended([machine], AT, CLOSED, Horizon.MAIN, closed=CLOSED) == 1
     bench.heard(machine, CLOSED + 51 * HOUR, spooled=2)
     assert bench.score(CLOSED + 51 * HOUR) == 0, "what waits at the machine is not known yet"
     bench.raised(machine, (AT + HOUR, 26))
@@ -80,7 +81,6 @@ def test_the_forecasts_of_an_offline_agent_wait_until_it_is_back(bench: Bench) -
     assert bench.score() == 1
     assert bench.found(machine)[AT][0] == [False, True]
     assert bench.revision_count(machine) == [0]
-    assert bench.outcomes.pending([machine], AT, CLOSED, closed=CLOSED) == 0
 
 
 def test_a_machine_without_agent_is_heard_up_to_its_last_event(bench: Bench) -> None:
@@ -188,6 +188,36 @@ def test_after_a_standstill_it_catches_up_in_bounded_pieces(bench: Bench, filler
     bench.heard(other, AT + 100 * HOUR)
     bench.said(other, AT)
     assert list(bench.scoring.score_all_due()) == [10, 1, 10, 5], "and the others do not wait for it"
+
+
+def test_the_near_and_the_far_horizon_are_scored_from_the_events_once_they_have_ended(
+    bench: Bench, filler: Machine
+) -> None:
+    bench.said(filler, AT, 0.5, 0.5, near_and_far=((0.75, 0.25), (0.875, 0.125)))
+    bench.said(filler, AT - HOUR, 0.5, 0.5)  # of a version with one horizon
+    bench.raised(filler, (AT + HOUR, 139), (AT + 20 * HOUR, 26))
+    bench.score(CLOSED + GRACE)
+    (near,) = bench.scoring.score_tables(filler, AT - 2 * HOUR, AT + HOUR, Horizon.NEAR)
+    assert near.probability.tolist() == [[0.75, 0.25]]
+    assert near.occurred.tolist() == [[True, False]]
+    assert near.horizon.tolist() == [2 * 3_600_000_000]
+    assert bench.scoring.score_tables(filler, AT, AT + HOUR, Horizon.FAR) == [], "24 hours are not over"
+    bench.now = AT + 24 * HOUR + GRACE
+    (far,) = bench.scoring.score_tables(filler, AT, AT + HOUR, Horizon.FAR)
+    assert far.probability.tolist() == [[0.875, 0.125]]
+    assert far.occurred.tolist() == [[True, True]]
+    assert far.predicted.tolist() == [[True, False]], "predicted from 0.5 on"
+    assert bench.scoring.ended([filler], AT, AT + HOUR, Horizon.FAR) == 1
+
+
+def test_a_lost_span_in_the_far_horizon_leaves_the_near_one_observed(bench: Bench, filler: Machine) -> None:
+    bench.said(filler, AT, 0.5, 0.5, near_and_far=((0.75, 0.25), (0.875, 0.125)))
+    bench.lost(filler, AT + 10 * HOUR, AT + 11 * HOUR)
+    bench.score(AT + 30 * HOUR)
+    (near,), (far,) = (
+        bench.scoring.score_tables(filler, AT, AT + HOUR, horizon) for horizon in (Horizon.NEAR, Horizon.FAR)
+    )
+    assert (near.observed.tolist(), far.observed.tolist()) == ([True], [False])
 
 
 def test_a_version_that_looks_less_far_ahead_does_not_hide_one_that_looks_further(

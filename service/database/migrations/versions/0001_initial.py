@@ -187,7 +187,7 @@ def _create_forecasts() -> None:
         _reference("machine_id", "machines.id", primary_key=True),
         *_columns("as_of_us bigint!"),
         _reference("version_id", "model_versions.id"),
-        *_columns("status text, events_seen integer, coverage float, probabilities bytes"),
+        *_columns("status text, events_seen integer, coverage float, probabilities bytes, other_horizons bytes?"),
         sqlite_with_rowid=False,
     )
     op.create_table(
