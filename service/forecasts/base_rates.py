@@ -47,12 +47,12 @@ class BaseRates:
         return rates
 
     def _count(self, machine: Machine, at: datetime, model: Forecaster) -> Matrix | None:
-        first = self.log.first_at(machine)
-        if first is None:
+        (found,) = self.log.evidence([machine], at - LOOKBACK, at)
+        if found.first_at is None:
             return None
         rates = base_rates(
-            self.log.series(machine, at - LOOKBACK, at),
-            to_us(first),
+            found.series,
+            to_us(found.first_at),
             np.array([to_us(at)], dtype=np.int64),
             model.spec.horizon // timedelta(microseconds=1),
             np.array(model.vocabulary.targets, dtype=np.int64),

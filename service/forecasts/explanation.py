@@ -71,8 +71,8 @@ class ExplanationService:
         machine, model = then.machine, then.serving.forecaster
         entries = self.desk.catalogue.entries()
         columns = _columns(then.serving, entries, code)
-        series = self.desk.log.series(machine, at - model.lookback - BASELINE_SPAN, at)
-        record = ObservedSeries(series, self.desk.log.first_at(machine) or at)
+        (found,) = self.desk.log.evidence([machine], at - model.lookback - BASELINE_SPAN, at)
+        record = ObservedSeries(found.series, found.first_at or at)
         why = explain(model, record, at, columns)
         inputs = model.vocabulary.inputs
         shares = dict(

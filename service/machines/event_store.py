@@ -40,7 +40,7 @@ from service.machines.events import (
     StoredAlarm,
     WriteResult,
 )
-from service.machines.evidence_store import evidence
+from service.machines.evidence_store import evidence, newest
 from service.machines.gap_store import gaps_between, insert_gaps, newest_gaps
 from service.machines.limits_store import NO_MACHINE, note_excess
 from service.machines.models import ExcessKind, Machine, MachineLimits
@@ -59,10 +59,6 @@ _FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
 _WINDOW = text(
     "SELECT at_us, code FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
     " ORDER BY at_us, code"
-)
-_NEWEST = text(
-    "SELECT at_us, code FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
-    " ORDER BY at_us DESC, code DESC LIMIT :most"
 )
 _COUNT = text(
     "SELECT count(*) FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
@@ -83,6 +79,7 @@ class EventStore:
     database: Database
     limits: MachineLimits = field(default_factory=MachineLimits)
     _months: Months = field(init=False)
+    _busy: dict[int, int] = field(default_factory=dict, init=False)  # machines with very many events
 
     def __post_init__(self) -> None:
         self._months = Months(self.database)
@@ -144,10 +141,8 @@ class EventStore:
 
     def newest(self, machine: Machine, start: datetime, end: datetime, most: int) -> AlarmSeries:
         """Return the newest ``most`` alarms of such a series, in the same order."""
-        bounds = {"machine": machine.row_id, "start": to_us(start), "end": to_us(end), "most": most}
         with self.database.read() as connection:
-            table = integers(connection, _NEWEST, bounds, 2)[::-1]
-        return AlarmSeries(np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+            return newest(connection, machine.row_id, to_us(start), to_us(end), most)
 
     def count(self, machine: Machine, start: datetime, end: datetime) -> int:
         """Return how many alarms such a series has."""
@@ -158,7 +153,7 @@ class EventStore:
     def evidence(self, machines: Sequence[Machine], start: datetime, end: datetime) -> list[Evidence]:
         """Return what forecasts of many machines are made from, in their order, with a few statements for all."""
         with self.database.read() as connection:
-            return evidence(connection, machines, to_us(start), to_us(end))
+            return evidence(connection, machines, to_us(start), to_us(end), self._busy)
 
     def first_at(self, machine: Machine) -> datetime | None:
         """Return when the machine's trustworthy history begins."""

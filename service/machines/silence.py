@@ -163,7 +163,8 @@ class SilenceDetector:
         kept = self._profiles.get(machine.row_id)
         if kept and timedelta(0) <= now - kept[0] < _RENEW_AFTER:
             return kept[1]
-        learned = fit_profile(self.log.series(machine, now - LOOKBACK, now), now)
+        (found,) = self.log.evidence([machine], now - LOOKBACK, now)
+        learned = fit_profile(found.series, now)
         if learned is None and kept and kept[1]:
             learned = kept[1]  # a machine that is silent for weeks has not lost its rhythm
         self._profiles[machine.row_id] = (now, learned)

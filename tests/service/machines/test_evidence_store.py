@@ -5,11 +5,13 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
+from forecasting.series import AlarmSeries
 from service.database.engine import Database
 from service.database.event_row import FROM_THE_FUTURE, IN_TIME, EventRow
 from service.learning.enrolment_store import EnrolmentStore
+from service.machines import evidence_store
 from service.machines.event_store import EventStore
 from service.machines.events import EventWrite, GapRow
 from service.machines.evidence_store import WINDOWS
@@ -54,6 +56,36 @@ def test_evidence_of_many_machines_is_that_of_each_in_the_order_asked_for(
         assert list(one.gaps) == store.gaps(machine, AT + HOUR, AT + 6 * HOUR)
         assert (one.first_at, one.last_at) == (store.first_at(machine), store.last_at(machine))
     assert [len(one.series) for one in found] == [2, 0, 3]
+
+
+def test_of_a_machine_with_very_many_events_only_the_newest_are_used(
+    database: Database, machines: list[Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence_store, "MAX_EVENTS", 4)
+    store, busy, other = EventStore(database), machines[0], machines[1]
+    commit(store, busy, list(range(10)))
+    commit(store, other, [1, 2])
+    reads: list[int] = []
+    read_newest = evidence_store.newest
+
+    def counted(connection: Connection, machine: int, start_us: int, end_us: int, most: int) -> AlarmSeries:
+        reads.append(machine)
+        return read_newest(connection, machine, start_us, end_us, most)
+
+    monkeypatch.setattr(evidence_store, "newest", counted)
+    for _ in range(2):  # the second time it is known to be busy
+        its, others = store.evidence([busy, other], AT, AT + 20 * HOUR)
+        assert its.series.times.tolist() == [to_us(AT + hour * HOUR) for hour in (6, 7, 8, 9)]
+        assert (its.first_at, its.last_at) == (AT + 6 * HOUR, AT + 9 * HOUR), "as if its history began there"
+        assert len(others.series) == 2
+    assert reads == [busy.row_id], "all of its events are read once only"
+    store.evidence([busy], AT, AT)
+    store.evidence([busy], AT, AT + 20 * HOUR)
+    assert reads == [busy.row_id] * 2, "an empty span does not make it quiet"
+    (late,) = store.evidence([busy], AT + 8 * HOUR, AT + 28 * HOUR)
+    assert (len(late.series), late.first_at) == (2, AT)
+    store.evidence([busy], AT + 8 * HOUR, AT + 28 * HOUR)
+    assert len(reads) == 3, "it is quiet again"
 
 
 def test_windows_are_read_from_the_index_alone(database: Database, machines: list[Machine]) -> None:
