@@ -49,7 +49,9 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 
     @routes.get(
-        "/machines/{site}/{machine}/forecast", response_model=Forecast, responses=responses(404, 410, 422, 503)
+        "/machines/{site}/{machine}/forecast",
+        response_model=Forecast,
+        responses=responses(404, 409, 410, 422, 503),
     )
     async def get_forecast(
         site: Site,
@@ -62,7 +64,7 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
             past = await run_in_threadpool(service.forecast_at, identity, at)
             return Response(encode(past), media_type=_JSON)
         # A fresh cached forecast is answered by ForecastFastPath.
-        newest = await run_in_threadpool(_newest, machines, cache, identity)
+        newest = await run_in_threadpool(_newest, machines, service, cache, identity)
         return Response(newest.encoded, media_type=_JSON)
 
     @routes.get("/forecasts", responses=responses(503))
@@ -78,16 +80,18 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
     return routes
 
 
-def _newest(machines: SiteFilteredMachines, cache: ForecastCache, machine_id: MachineId) -> CachedForecast:
+def _newest(
+    machines: SiteFilteredMachines, service: ForecastService, cache: ForecastCache, machine_id: MachineId
+) -> CachedForecast:
     machine = machines.get(machine_id)
-    machine.require_active()
+    service.require_connected(machine)
     return cache.fresh_for([machine])[0]
 
 
 def _explanation_routes(explanations: ExplanationService) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 
-    @routes.get("/machines/{site}/{machine}/explanation", responses=responses(404, 410, 422, 503))
+    @routes.get("/machines/{site}/{machine}/explanation", responses=responses(404, 409, 410, 422, 503))
     def explain_forecast(
         site: Site,
         machine: MachineName,
