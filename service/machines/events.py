@@ -11,6 +11,7 @@ from uuid import UUID
 from forecasting.series import AlarmSeries
 from service.database.event_row import EventRow
 from service.machines.models import Agent
+from wire.events import TransitionKind
 from wire.identity import MachineId
 from wire.state import Note
 
@@ -130,12 +131,16 @@ class EventWriter(Protocol):
 
 
 class StoredAlarm(NamedTuple):
-    """One alarm as it stands in the store; ``flag`` says why it is kept out of windows, if it is."""
+    """One alarm as it stands in the store; ``flag`` says why it is kept out of windows, if it is.
+
+    With a ``kind`` it was not raised but cleared, acknowledged or a reason for a stop.
+    """
 
     at: datetime
     code: int
     received_at: datetime
     flag: str | None
+    kind: TransitionKind | None = None
 
 
 class Cursor(NamedTuple):
@@ -157,6 +162,7 @@ class PageQuery:
     until: datetime | None = None
     code: int | None = None
     flagged: bool = False
+    kind: TransitionKind | None = None  # raised alarms
 
 
 @dataclass(frozen=True)
