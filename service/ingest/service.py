@@ -156,6 +156,7 @@ class IngestBatch:
             ]
             acked += to_ranges([one.seq for one in batch.transitions])
         self.write.events += taken
+        self.write.codes += [(row, code) for code in batch.codes]
         if flagged:
             self.counts["flagged"] += flagged
         if batch.events and batch.events[0].at < self._late_before:

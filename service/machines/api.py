@@ -227,5 +227,10 @@ def _catalogue_routes(catalogue: CatalogueStore) -> APIRouter:
 
 def _entry(entry: CatalogueEntry) -> EntryView:
     return EntryView(
-        code=entry.code, text=entry.text, severity=entry.severity, target=entry.target, response=entry.response
+        code=entry.code,
+        text=entry.text,
+        severity=entry.severity,
+        target=entry.target,
+        response=entry.response,
+        origin=entry.origin,
     )

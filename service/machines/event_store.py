@@ -29,6 +29,7 @@ from service.database.partitions import Months
 from service.database.tables import epochs, events, quarantine
 from service.errors import Unavailable
 from service.machines import postgres_event_store as arrivals
+from service.machines.catalogue_store import describe_codes
 from service.machines.epoch_store import Clash, conflicts, give_numbers, known_before, known_numbers, renumbered
 from service.machines.events import (
     AlarmPage,
@@ -46,7 +47,13 @@ from service.machines.limits_store import NO_MACHINE, note_excess
 from service.machines.models import ExcessKind, Machine, MachineLimits
 from service.machines.quarantine_store import insert_quarantined
 from service.machines.score_invalidation_store import invalidate_scores
-from service.machines.store import absent, record_duplicate_agents, record_unregistered, update_last_seen
+from service.machines.store import (
+    absent,
+    active_machines,
+    record_duplicate_agents,
+    record_unregistered,
+    update_last_seen,
+)
 from wire.rest.gaps import GapView
 from wire.timestamps import from_us, to_us
 
@@ -89,6 +96,8 @@ class EventStore:
 
         Machines that were retired or erased meanwhile are left out; that is decided inside the transaction.
         """
+        if recording.codes:
+            self._describe(recording)
         self._months.prepare(recording.events)
         with self._months_may_be_gone(), self.database.write() as connection:
             gone = absent(connection, recording.machines)
@@ -99,6 +108,14 @@ class EventStore:
                 return self._store(connection, recording)
             kept = recording.without_machines(gone)
             return replace(_of_part(self._store(connection, kept), kept), absent=frozenset(gone))
+
+    def _describe(self, recording: EventWrite) -> None:
+        """Add described codes to the catalogue, in a transaction of their own: nothing else is locked by it."""
+        with self.database.write() as connection:
+            active = active_machines(connection, {machine for machine, _ in recording.codes})
+            codes = [(machine, code) for machine, code in recording.codes if machine in active]
+            left_out = describe_codes(connection, codes, most=self.limits.codes)
+            note_excess(connection, left_out, recording.received_us)
 
     def _store(self, connection: Connection, recording: EventWrite) -> WriteResult:
         """Write a recording; each step touches its rows in one order, so that commits never wait in a circle."""

@@ -11,7 +11,7 @@ from uuid import UUID
 from forecasting.series import AlarmSeries
 from service.database.event_row import EventRow
 from service.machines.models import Agent
-from wire.events import TransitionKind
+from wire.events import CodeDescription, TransitionKind
 from wire.identity import MachineId
 from wire.state import Note
 
@@ -59,6 +59,7 @@ class EventWrite:
     continued: set[tuple[int, UUID]] = field(default_factory=set)
     renumber_clashes: bool = False  # store events whose number is taken by another event under another number
     duplicate_agents: dict[int, Note] = field(default_factory=dict)  # of machines with a second agent
+    codes: list[tuple[int, CodeDescription]] = field(default_factory=list)  # as machines describe them
 
     @property
     def is_empty(self) -> bool:
@@ -71,6 +72,7 @@ class EventWrite:
             self.seen_machines,
             self.unregistered,
             self.released_quarantine,
+            self.codes,
         )
         return not any(parts) and not self.duplicate_agents
 

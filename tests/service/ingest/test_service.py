@@ -84,6 +84,16 @@ def test_transitions_are_stored_once_acked_and_no_alarms(stores: Stores, filler:
 
 
 @pytest.mark.usefixtures("filler")
+def test_a_described_code_is_in_the_catalogue_as_from_the_machine(stores: Stores) -> None:
+    codes = [{"code": 139, "name": "Infeed.Jam", "text": "Bottle jam"}, {"code": 1, "name": "two\nlines"}]
+    receipt = take(stores, IncomingMessage(EVENTS, batch(event(1), codes=codes)))
+    assert receipt.acks[0][1].seqs == [(1, 1)]
+    entry = stores.catalogue.entries()[139]
+    assert (entry.text, entry.origin) == ("Bottle jam (Infeed.Jam)", "machine")
+    assert reasons(stores) == ["bad_shape"]
+
+
+@pytest.mark.usefixtures("filler")
 def test_a_bad_transition_is_quarantined_acked_and_can_be_replayed(stores: Stores) -> None:
     receipt = take(
         stores, IncomingMessage(EVENTS, batch(transitions=[event(1, kind="gone"), event(2, kind="cleared")]))
