@@ -17,7 +17,8 @@ from edge_agent.settings import Settings, broker_config
 from edge_agent.sources import Source, SourceBatch
 from edge_agent.sources.build import build_source, code_book
 from edge_agent.sources.codes import CodeBook
-from edge_agent.spool import Appendix, Spool
+from edge_agent.spool import Spool
+from edge_agent.spool_models import Appendix
 from edge_agent.status import AgentStatus, StatusFile, fingerprint
 from wire.clock import PlantClock
 from wire.identity import MachineId
@@ -154,7 +155,7 @@ def read_into_spool(
         appendix = replace(_appendix(batch, clamped(clock.now())), codes=tuple(codes.take_new()))
         while True:
             try:
-                spool.append(batch.alarms, f"{kind} {batch.bookmark}", appendix)
+                spool.append(batch.alarms, f"{kind} {batch.bookmark}", appendix, batch.transitions)
                 break
             except sqlite3.OperationalError as error:
                 # The source waits too: its bookmark has not moved, and the disk may have room again.
@@ -165,7 +166,7 @@ def read_into_spool(
                 raise SpoolUnusable(
                     f"Cannot write to the spool: {error}. Move the file away and start again."
                 ) from None
-        if batch.alarms or batch.skipped or batch.lost or batch.warning:
+        if batch.alarms or batch.transitions or batch.skipped or batch.lost or batch.warning:
             wake()
 
 

@@ -98,7 +98,8 @@ def _last_alarm(settings: Settings, path: Path) -> Alarm | None:
     if settings.source_kind is SourceKind.TAIL and settings.source_options:
         columns = build_columns(settings, PlantClock(), code_book(settings))
         columns.start_file(first.decode(columns.encoding, errors="replace"))
-        return columns.read(last.decode(columns.encoding, errors="replace"))
+        record = columns.read(last.decode(columns.encoding, errors="replace"))
+        return record.alarm if record else None
     rows = RowReader(settings.source_serial, ZoneInfo(settings.source_timezone), None)
     return rows.read(last.decode("utf-8", errors="replace")) if last else None
 

@@ -216,11 +216,17 @@ class Publisher:
         if room < min(self._window.size, MAX_EVENTS) // 4:
             return False  # else single acks would cause messages of one event each
         pending = self._spool.pending(self._sent, min(room, MAX_EVENTS))
-        if not (pending.events or pending.gaps):
+        if pending.is_empty:
             return False
-        batch = EventBatch(epoch=pending.epoch, events=pending.events, gaps=pending.gaps, instance=self.instance)
-        last_gap = pending.gaps[-1].seqs[1] if pending.gaps else 0
-        self._sent = pending.events[-1].seq if pending.events else max(self._sent, last_gap)
+        batch = EventBatch(
+            epoch=pending.epoch,
+            events=pending.events,
+            gaps=pending.gaps,
+            instance=self.instance,
+            transitions=pending.transitions,
+            codes=pending.codes,
+        )
+        self._sent = max(self._sent, pending.last_seq)
         with self._window_lock:
             self._window.sent(self._sent)
         link.publish(topic(self._machine, Channel.EVENTS), encode(batch))

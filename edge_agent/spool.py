@@ -10,18 +10,18 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 from uuid import UUID, uuid4
 
+from edge_agent.descriptions import Descriptions
 from edge_agent.disk_reserve import DiskReserve
 from edge_agent.errors import SpoolUnusable
 from edge_agent.spool_file import Transaction, bound, exclusive, is_full
+from edge_agent.spool_models import NOTHING, Appendix, Depth, NamedCode, Pending, Transition
 from wire.alarm import Alarm
-from wire.events import AlarmEvent, Gap, GapReason
+from wire.events import AlarmEvent, AlarmTransition, Gap, GapReason, TransitionKind
 from wire.state import Note
 from wire.timestamps import from_us, to_us
 
@@ -29,16 +29,20 @@ from wire.timestamps import from_us, to_us
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, code INTEGER NOT NULL, at_us INTEGER NOT NULL
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, code INTEGER NOT NULL, at_us INTEGER NOT NULL,
+  kind INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS gaps (
   first_seq INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL,
   first_us INTEGER NOT NULL, last_us INTEGER NOT NULL, reason TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS codes (
-  name TEXT PRIMARY KEY, code INTEGER NOT NULL, text TEXT NOT NULL, severity TEXT NOT NULL
+  name TEXT PRIMARY KEY, code INTEGER NOT NULL, text TEXT NOT NULL, severity TEXT NOT NULL,
+  acked INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 """
+# Columns that spools of the first layout lack.
+_ADDED_COLUMNS = {"events": "kind", "codes": "acked"}
 
 
 log = logging.getLogger(__name__)
@@ -48,49 +52,6 @@ _PAGE_BYTES = 4096
 _MAX_ATTEMPTS = 50  # evictions before an append fails for now
 _DELETE = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)"
 _EVICT_BATCH = 500  # events, so that whole pages become free
-
-
-class NamedCode(NamedTuple):
-    """The number that a named alarm got, and how the source describes it."""
-
-    name: str
-    code: int
-    text: str
-    severity: str
-
-
-@dataclass(frozen=True)
-class Appendix:
-    """What a source reports beside its alarms, stored in the same transaction.
-
-    ``lost`` is the span of time in which an unknown number of alarms is missing; ``codes`` are new numbers.
-    """
-
-    skipped: int = 0
-    last_skipped: Note | None = None
-    warning: Note | None = None
-    lost: tuple[datetime, datetime] | None = None
-    codes: tuple[NamedCode, ...] = ()
-
-
-_NOTHING = Appendix()
-
-
-class Depth(NamedTuple):
-    """The number of unacked events and gaps, and the time of the oldest event."""
-
-    events: int
-    gaps: int
-    oldest: datetime | None
-
-
-@dataclass(frozen=True)
-class Pending:
-    """Events and gaps to send, in order, and their epoch."""
-
-    epoch: UUID
-    events: list[AlarmEvent]
-    gaps: list[Gap]
 
 
 class Spool:
@@ -110,6 +71,7 @@ class Spool:
             self.epoch = UUID(self._meta("epoch") or "")
             self._events = self._count("events")
             self._read_notes()
+            self._descriptions = Descriptions(self._codes("WHERE acked = 0"))
             self._reserve.allocate()
         except (sqlite3.Error, OSError, ValueError) as error:
             message = (
@@ -130,15 +92,25 @@ class Spool:
         with self._lock:
             return self._meta("bookmark")
 
-    def append(self, alarms: Sequence[Alarm], bookmark: str, appendix: Appendix = _NOTHING) -> None:
+    def append(
+        self,
+        alarms: Sequence[Alarm],
+        bookmark: str,
+        appendix: Appendix = NOTHING,
+        transitions: Sequence[Transition] = (),
+    ) -> None:
         """Store alarms and the source's bookmark in one transaction: a restart neither skips nor repeats."""
-        rows = [(alarm.code, to_us(alarm.at)) for alarm in alarms]
+        rows = [(alarm.code, to_us(alarm.at), 0) for alarm in alarms]
+        for number, (alarm, kind, after) in enumerate(transitions):
+            rows.insert(after + number, (alarm.code, to_us(alarm.at), kind.number))
 
         def insert() -> int:
             if appendix.lost:
                 self._record_loss(*appendix.lost)
-            self._db.executemany("INSERT INTO events (code, at_us) VALUES (?, ?)", rows)
-            self._db.executemany("INSERT OR REPLACE INTO codes VALUES (?, ?, ?, ?)", appendix.codes)
+            self._db.executemany("INSERT INTO events (code, at_us, kind) VALUES (?, ?, ?)", rows)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO codes (name, code, text, severity) VALUES (?, ?, ?, ?)", appendix.codes
+            )
             self._set_meta("bookmark", bookmark)
             self._write_notes(appendix)
             surplus = self._events + len(rows) - self._max_events
@@ -147,13 +119,18 @@ class Spool:
         with self._lock:
             more = self._write_even_if_full(insert, evict=max(len(rows), _EVICT_BATCH))
             self._events += more
-            if appendix != _NOTHING:
+            self._descriptions.add(appendix.codes)
+            if appendix != NOTHING:
                 self._read_notes()
 
     def codes(self) -> list[NamedCode]:
         """Return the numbers of named alarms."""
         with self._lock:
-            return [NamedCode(*row) for row in self._db.execute("SELECT name, code, text, severity FROM codes")]
+            return self._codes()
+
+    def _codes(self, condition: str = "") -> list[NamedCode]:
+        rows = self._db.execute(f"SELECT name, code, text, severity FROM codes {condition}")  # noqa: S608 - ours
+        return [NamedCode(*row) for row in rows]
 
     def warn(self, warning: Note) -> None:
         """Store a warning for people; the last one is shown."""
@@ -162,13 +139,14 @@ class Spool:
             self._read_notes()
 
     def pending(self, after: int, limit: int) -> Pending:
-        """Return up to ``limit`` events numbered above ``after``, and the gap records that end above it.
+        """Return up to ``limit`` rows numbered above ``after``, and the gap records that end above it.
 
-        Gaps are older than the remaining events, so they are sent with the first batch after them.
+        Gaps are older than the remaining events, so they are sent with the first batch after them. A code is
+        described in each batch with a row of it until one of these is acked.
         """
         with self._lock:
-            events = self._db.execute(
-                "SELECT seq, code, at_us FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+            rows = self._db.execute(
+                "SELECT seq, code, at_us, kind FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
             ).fetchall()
             gaps = self._db.execute(
                 "SELECT first_seq, last_seq, first_us, last_us, reason FROM gaps"
@@ -176,13 +154,20 @@ class Spool:
                 (after, min(limit, _GAPS_PER_BATCH)),
             ).fetchall()
             epoch = self.epoch
+            rows, codes = self._descriptions.attach(rows)
         return Pending(
             epoch,
-            [AlarmEvent(seq=seq, code=code, at=from_us(at)) for seq, code, at in events],
+            [AlarmEvent(seq=seq, code=code, at=from_us(at)) for seq, code, at, kind in rows if not kind],
             [
                 Gap(seqs=(first, last), first_at=from_us(a), last_at=from_us(b), reason=GapReason(reason))
                 for first, last, a, b, reason in gaps
             ],
+            [
+                AlarmTransition(seq=seq, code=code, at=from_us(at), kind=TransitionKind.of_number(kind))
+                for seq, code, at, kind in rows
+                if kind
+            ],
+            codes,
         )
 
     def delete_acked(self, epoch: UUID, seqs: Iterable[tuple[int, int]]) -> int:
@@ -194,6 +179,11 @@ class Spool:
             try:
                 with self._transaction():
                     gone = sum(self._delete(span, self._max_events) for span in spans)
+                    described = self._descriptions.acked_with(spans)
+                    self._db.executemany(
+                        "UPDATE codes SET acked = 1 WHERE code = ?", [(code,) for code in described]
+                    )
+                self._descriptions.remove(described)
             except sqlite3.OperationalError as error:
                 if not is_full(error):
                     raise
@@ -274,6 +264,9 @@ class Spool:
     def _create_schema(self) -> int:
         for statement in _SCHEMA.split(";"):
             self._db.execute(statement)
+        for table, column in _ADDED_COLUMNS.items():
+            if column not in {name for _, name, *_ in self._db.execute(f"PRAGMA table_info({table})")}:
+                self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
         self._db.execute("INSERT OR IGNORE INTO meta VALUES ('epoch', ?)", (str(uuid4()),))
         return 0
 
@@ -322,6 +315,7 @@ class Spool:
             times = [at for _, at in run]
             self._record_gap(run[0][0], run[-1][0], min(times), max(times))
         self._db.execute("DELETE FROM events WHERE seq <= ?", (rows[-1][0],))
+        self._descriptions.send_again()
         return len(rows)
 
     def _record_gap(self, first: int, last: int, first_us: int, last_us: int) -> None:

@@ -85,6 +85,7 @@ class SpoolStats:
     last_skipped: Note | None = None
     warning: Note | None = None
     source: str | None = None  # the kind of the source
+    transitions: int = 0  # of the events: cleared and acknowledged alarms, and stops
 
 
 def inspect_spool(spool: Path) -> SpoolStats | None:
@@ -96,6 +97,9 @@ def inspect_spool(spool: Path) -> SpoolStats | None:
             events, oldest = database.execute("SELECT count(*), min(seq) FROM events").fetchone()
             gaps = database.execute("SELECT count(*) FROM gaps").fetchone()[0]
             at = database.execute("SELECT at_us FROM events WHERE seq = ?", (oldest,)).fetchone()
+            columns = {name for _, name, *_ in database.execute("PRAGMA table_info(events)")}
+            query = "SELECT count(*) FROM events WHERE kind > 0"
+            transitions = database.execute(query).fetchone()[0] if "kind" in columns else 0
             meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
     except sqlite3.Error:
         return None
@@ -108,6 +112,7 @@ def inspect_spool(spool: Path) -> SpoolStats | None:
         _note(meta.get("last_skipped")),
         _note(meta.get("warning")),
         meta.get("bookmark", "").partition(" ")[0] or None,
+        transitions,
     )
 
 

@@ -26,6 +26,7 @@ def print_status(spool: Path, *, as_json: bool) -> int:
         facts = {
             "running": view.in_use,
             "spooled": view.events,
+            "transitions": view.transitions,
             "gaps": view.gaps,
             "oldest": view.oldest.isoformat() if view.oldest else None,
             "skipped": view.skipped,
@@ -45,7 +46,8 @@ def print_status(spool: Path, *, as_json: bool) -> int:
 
 def _lines(view: SpoolStats, report: AgentStatus | None) -> list[tuple[str, str]]:
     oldest = f", the oldest from {view.oldest.isoformat()}" if view.oldest else ""
-    lines = [("spool", f"{view.events} unacked events{oldest}; {view.gaps} gap records")]
+    among = f" ({view.transitions} cleared or acknowledged)" if view.transitions else ""
+    lines = [("spool", f"{view.events} unacked events{among}{oldest}; {view.gaps} gap records")]
     if view.skipped:
         lines.append(("source", skipped_rows(view)))
     if view.warning is not None:

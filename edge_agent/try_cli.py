@@ -41,6 +41,8 @@ def _lines(batch: SourceBatch, codes: CodeBook) -> Iterator[str]:
     for new in codes.take_new():
         described = " ".join(part for part in (new.text, new.severity and f"severity {new.severity}") if part)
         yield f"new      {new.code} is {new.name}" + (f": {described}" if described else "")
-    for word, found in (("cleared", batch.cleared), ("raised ", batch.alarms)):
-        for alarm in found:
-            yield f"{word}  {isoformat(alarm.at)}  {alarm.code}"
+    changes = [("raised", alarm) for alarm in batch.alarms]
+    for number, (alarm, kind, after) in enumerate(batch.transitions):
+        changes.insert(after + number, (kind.value, alarm))
+    for word, alarm in changes:
+        yield f"{word:<7}  {isoformat(alarm.at)}  {alarm.code}"

@@ -1,6 +1,7 @@
 """Bytes to models and back, without ever letting one bad event take its batch with it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
@@ -8,7 +9,19 @@ from uuid import UUID
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from wire.errors import PayloadRejected
-from wire.events import MAX_EVENTS, MAX_GAPS, AlarmEvent, EventBatch, Gap, Instance, Seq, SeqRange
+from wire.events import (
+    MAX_CODES,
+    MAX_EVENTS,
+    MAX_GAPS,
+    AlarmEvent,
+    AlarmTransition,
+    CodeDescription,
+    EventBatch,
+    Gap,
+    Instance,
+    Seq,
+    SeqRange,
+)
 
 MAX_BYTES = 64_000
 
@@ -21,13 +34,13 @@ _SEQS: TypeAdapter[tuple[int, int]] = TypeAdapter(SeqRange)
 
 @dataclass(frozen=True)
 class RejectedItem:
-    """An event or gap that cannot be taken; acked by its seqs if it has readable ones."""
+    """An item of a batch that cannot be taken; acked by its seqs if it has readable ones."""
 
     reason: str
     detail: str
     body: bytes
     seqs: tuple[int, int] | None
-    kind: str = "events"  # or "gaps": which list of the batch it stood in
+    kind: str = "events"  # the list of the batch that contained it
 
 
 class DecodedBatch(NamedTuple):
@@ -38,6 +51,8 @@ class DecodedBatch(NamedTuple):
     gaps: list[Gap]
     rejected: list[RejectedItem]
     instance: str | None = None
+    transitions: Sequence[AlarmTransition] = ()
+    codes: Sequence[CodeDescription] = ()
 
 
 def encode(model: BaseModel) -> bytes:
@@ -67,7 +82,7 @@ def decode(model: type[Model], payload: bytes) -> Model:
 
 
 def decode_batch(payload: bytes) -> DecodedBatch:
-    """Read an agent's batch, judging each event and gap alone.
+    """Read an agent's batch, judging each of its items alone.
 
     Raises :class:`PayloadRejected` only where no readable epoch is left to ack to.
     """
@@ -76,7 +91,7 @@ def decode_batch(payload: bytes) -> DecodedBatch:
         batch = EventBatch.model_validate_json(payload)
     except ValidationError as error:
         return _salvage(payload, error)
-    return DecodedBatch(batch.epoch, batch.events, batch.gaps, [], batch.instance)
+    return DecodedBatch(batch.epoch, batch.events, batch.gaps, [], batch.instance, batch.transitions, batch.codes)
 
 
 def _refuse_oversize(payload: bytes) -> None:
@@ -90,17 +105,23 @@ def _salvage(payload: bytes, error: ValidationError) -> DecodedBatch:
         # strictly by itself, so only the one that holds them falls.
         envelope = json.loads(payload, parse_int=_word_or_infinity)
         epoch = _UUID.validate_strings(envelope["epoch"])
-        events, gaps = envelope.get("events", []), envelope.get("gaps", [])
+        lists = {name: envelope.get(name, []) for name in ("events", "gaps", "transitions", "codes")}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise PayloadRejected(*_why(error)) from None
-    if not isinstance(events, list) or not isinstance(gaps, list):
+    if not all(isinstance(items, list) for items in lists.values()):
         raise PayloadRejected(*_why(error))
-    if len(events) > MAX_EVENTS or len(gaps) > MAX_GAPS:
-        raise PayloadRejected("too_many", f"{len(events)} events and {len(gaps)} gaps in one message")
+    events, gaps, transitions, codes = lists.values()
+    numbered = len(events) + len(transitions)
+    if numbered > MAX_EVENTS or len(gaps) > MAX_GAPS or len(codes) > MAX_CODES:
+        detail = f"{numbered} events and transitions, {len(gaps)} gaps and {len(codes)} codes in one message"
+        raise PayloadRejected("too_many", detail)
     bad: list[RejectedItem] = []
     good_events = _judge(AlarmEvent, events, bad, "events")
     good_gaps = _judge(Gap, gaps, bad, "gaps")
-    return DecodedBatch(epoch, good_events, good_gaps, bad, _readable_instance(envelope.get("instance")))
+    good_transitions = _judge(AlarmTransition, transitions, bad, "transitions")
+    good_codes = _judge(CodeDescription, codes, bad, "codes")
+    instance = _readable_instance(envelope.get("instance"))
+    return DecodedBatch(epoch, good_events, good_gaps, bad, instance, good_transitions, good_codes)
 
 
 def _judge(model: type[Model], items: list[Any], bad: list[RejectedItem], kind: str) -> list[Model]:

@@ -193,3 +193,10 @@ class ProcessRole(StrEnum):
     API = "api"  # answers over REST and shows the pages
     INGEST = "ingest"  # takes alarms from the broker
     WORKER = "worker"  # learns, and in turn does what is done once: forecasts on the grid, scores, retention
+
+
+class EntryOrigin(StrEnum):
+    """Who wrote an entry of the catalogue: an admin, or a machine whose agent described the code."""
+
+    ADMIN = "admin"
+    MACHINE = "machine"

@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wire.timestamps import UtcDatetime
 
-MAX_EVENTS = 500
+MAX_EVENTS = 500  # events and transitions together
 MAX_GAPS = 500
+MAX_CODES = 250
 
 Seq = Annotated[int, Field(ge=1, le=2**63 - 1, strict=True, description="Row of this spool, from 1.")]
 Code = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True, description="The machine builder's alarm code.")]
@@ -23,6 +24,8 @@ Instance = Annotated[
         description="The process of the agent that speaks: host, process id and a random part.",
     ),
 ]
+
+_ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 
 
 class WireModel(BaseModel):
@@ -41,6 +44,55 @@ class AlarmEvent(WireModel):
     seq: Seq
     code: Code
     at: UtcDatetime
+
+
+class TransitionKind(StrEnum):
+    """What happened to an alarm after it was raised.
+
+    ``stopped`` and ``resumed``: the machine stood, and its stop reason was this code.
+    """
+
+    CLEARED = "cleared"
+    ACKNOWLEDGED = "acknowledged"
+    STOPPED = "stopped"
+    RESUMED = "resumed"
+
+    @property
+    def number(self) -> int:
+        """The number of the kind in spools and databases; 0 is an alarm that was raised."""
+        return _KINDS.index(self) + 1
+
+    @classmethod
+    def of_number(cls, number: int) -> "TransitionKind":
+        """Return the kind of a number."""
+        return _KINDS[number - 1]
+
+
+_KINDS = tuple(TransitionKind)
+
+
+class AlarmTransition(WireModel):
+    """A change of an alarm after its raise; numbered like events, and never counted as one."""
+
+    seq: Seq
+    code: Code
+    at: UtcDatetime
+    kind: TransitionKind
+
+
+class CodeDescription(WireModel):
+    """How the machine describes a code, sent with the code's first event."""
+
+    code: Code
+    name: str = Field(
+        max_length=300,
+        pattern=_ONE_LINE,
+        description="Its name at the machine: a tag, a path or a number.",
+    )
+    text: str = Field(default="", max_length=500, pattern=_ONE_LINE)
+    severity: str = Field(
+        default="", max_length=100, pattern=_ONE_LINE, description="As the machine states it: a word or a number."
+    )
 
 
 class GapReason(StrEnum):
@@ -66,11 +118,26 @@ class Gap(WireModel):
 
 
 class EventBatch(WireModel):
-    """What an agent publishes: events and gaps of one spool, in the spool's order."""
+    """What an agent publishes: events, transitions and gaps of one spool, in the spool's order."""
 
-    added: ClassVar[tuple[str, ...]] = ("instance",)
+    added: ClassVar[tuple[str, ...]] = ("instance", "transitions", "codes")
 
     epoch: UUID = Field(description="Identity of the spool that numbered these events.")
     events: list[AlarmEvent] = Field(default=[], max_length=MAX_EVENTS)
     gaps: list[Gap] = Field(default=[], max_length=MAX_GAPS)
     instance: Instance | None = None
+    transitions: list[AlarmTransition] = Field(
+        default=[],
+        max_length=MAX_EVENTS,
+        description="Cleared and acknowledged alarms, and stops; they share the numbers of the events. "
+        f"At most {MAX_EVENTS} together with the events.",
+    )
+    codes: list[CodeDescription] = Field(
+        default=[], max_length=MAX_CODES, description="Descriptions of codes that the service may not know."
+    )
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Self:
+        if len(self.events) + len(self.transitions) > MAX_EVENTS:
+            raise ValueError(f"at most {MAX_EVENTS} events and transitions fit into one message")
+        return self

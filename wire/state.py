@@ -61,6 +61,6 @@ class AgentState(WireModel):
     )
 
 
-def bounded(text: str) -> str:
-    """Return text that fits into a note: on one line, without control characters, cut where it is too long."""
-    return _CONTROL.sub("\ufffd", text)[:_LONGEST_TEXT]
+def bounded(text: str, most: int = _LONGEST_TEXT) -> str:
+    """Return text that fits into a field: on one line, without control characters, cut where it is too long."""
+    return _CONTROL.sub("\ufffd", text)[:most]

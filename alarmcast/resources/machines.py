@@ -4,6 +4,7 @@ from datetime import datetime
 
 from alarmcast.endpoint import Resource, TransportT, operation, pages
 from alarmcast.requests import MachineName, RequestSpec, path_params
+from wire.events import TransitionKind
 from wire.rest.gaps import GapPage
 from wire.rest.machines import AlarmsPage, Fleet, MachineView
 from wire.rest.silent import SilentFleet
@@ -33,9 +34,13 @@ class Machines(Resource[TransportT]):
         until: datetime | None = None,
         code: int | None = None,
         flagged: bool = False,
+        kind: TransitionKind | None = None,
     ) -> RequestSpec:
-        """Return what the machine has raised in ``[since, until)``, newest first, one page of it."""
-        narrowed = {"since": since, "until": until, "code": code, "flagged": flagged}
+        """Return what the machine has raised in ``[since, until)``, newest first, one page of it.
+
+        With a kind these are cleared or acknowledged alarms, or stops, instead.
+        """
+        narrowed = {"since": since, "until": until, "code": code, "flagged": flagged, "kind": kind}
         return RequestSpec(at=path_params(machine), params={"limit": limit, "cursor": cursor, **narrowed})
 
     alarms = pages(alarms_page, lambda page: page.alarms)

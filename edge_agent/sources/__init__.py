@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from threading import Event
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from edge_agent.sources.codes import CodeBook
+from edge_agent.spool_models import Transition
 from wire.alarm import Alarm
 from wire.broker_check import Finding
 from wire.clock import PlantClock
+from wire.events import TransitionKind
 from wire.log_rows import RowRejected
 from wire.timestamps import EARLIEST, LATEST, clamped
 
@@ -27,7 +29,7 @@ class SourceBatch:
     """Alarms and the bookmark after them, stored in one transaction.
 
     ``skipped`` are messages about unreadable rows; ``lost`` says that alarms before these are missing; ``warning``
-    is a message for people. ``cleared`` are alarms that ended; the spool does not store them yet.
+    is a message for people. ``transitions`` are alarms that were cleared or changed otherwise.
     """
 
     alarms: list[Alarm]
@@ -35,13 +37,32 @@ class SourceBatch:
     skipped: list[str] = field(default_factory=list)
     lost: Lost | None = None
     warning: str | None = None
-    cleared: list[Alarm] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
+
+    @property
+    def cleared(self) -> list[Alarm]:
+        """The alarms that ended."""
+        return [change.alarm for change in self.transitions if change.kind is TransitionKind.CLEARED]
+
+    def add(self, alarm: Alarm, kind: TransitionKind | None = None) -> None:
+        """Append an alarm that was raised, or changed otherwise if a kind is given."""
+        if kind is None:
+            self.alarms.append(alarm)
+        else:
+            self.transitions.append(Transition(alarm, kind, len(self.alarms)))
+
+
+class Record(NamedTuple):
+    """An alarm that was raised, or changed otherwise if there is a kind."""
+
+    alarm: Alarm
+    kind: TransitionKind | None
 
 
 class Rows(Protocol):
     """Reads the lines of a log."""
 
-    def read(self, line: str) -> Alarm | None:
+    def read(self, line: str) -> Alarm | Record | None:
         """Return the line's alarm, None if it has none of ours, or raise :class:`RowRejected`."""
         ...
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from edge_agent.errors import ConfigRejected
-from edge_agent.spool import NamedCode
+from edge_agent.spool_models import NamedCode
 from wire.log_rows import RowRejected
 
 _MAX_CODE = 2**31 - 1
@@ -27,21 +27,26 @@ class CodeBook:
         self._derived: dict[str, int] = {}
         self._used: set[int] = set(self._mapped.values())
         self._new: list[NamedCode] = []
+        self._described: set[str] = set()
 
     def restore(self, known: Iterable[NamedCode]) -> None:
         """Take over the numbers that the spool has stored."""
         for code in known:
-            self._derived[code.name] = code.code
-            self._used.add(code.code)
+            self._described.add(code.name)
+            if code.name not in self._mapped and not _is_number(code.name):
+                self._derived[code.name] = code.code
+                self._used.add(code.code)
 
     def number(self, name: str, text: str = "", severity: str = "") -> int:
-        """Return the number of a name; text and severity describe a new one."""
+        """Return the number of a name; text and severity describe it the first time."""
         name = name.strip()
         found = self._mapped.get(name, self._derived.get(name))
+        if found is None and _is_number(name):
+            found = _numeric(name)
         if found is not None:
+            if text and name not in self._described and len(self._described) < _MAX_NAMES:
+                self._describe(NamedCode(name, found, text, severity))
             return found
-        if name.isascii() and name.isdigit():
-            return _numeric(name)
         if not name or len(name) > _MAX_NAME_LENGTH:
             raise RowRejected(f"{name[:40]!r} cannot name an alarm: give 1 to {_MAX_NAME_LENGTH} characters")
         if len(self._derived) >= _MAX_NAMES:
@@ -49,7 +54,7 @@ class CodeBook:
         return self._derive(name, text, severity)
 
     def take_new(self) -> list[NamedCode]:
-        """Return the numbers given since the last call; the caller stores them with their alarms."""
+        """Return the numbers and descriptions since the last call; the caller stores them with their alarms."""
         new, self._new = self._new, []
         return new
 
@@ -60,8 +65,12 @@ class CodeBook:
             code = _DERIVED_FROM + (code + 1 - _DERIVED_FROM) % _DERIVED_COUNT
         self._derived[name] = code
         self._used.add(code)
-        self._new.append(NamedCode(name, code, text, severity))
+        self._describe(NamedCode(name, code, text, severity))
         return code
+
+    def _describe(self, code: NamedCode) -> None:
+        self._described.add(code.name)
+        self._new.append(code)
 
 
 def read_code_map(path: Path) -> dict[str, int]:
@@ -84,7 +93,11 @@ def read_code_map(path: Path) -> dict[str, int]:
     return mapped
 
 
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit()
+
+
 def _numeric(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > _DIGITS or int(text) > _MAX_CODE:
+    if not _is_number(text) or len(text) > _DIGITS or int(text) > _MAX_CODE:
         raise RowRejected(f"{text[:40]!r} is not an alarm code (a whole number from 0 to {_MAX_CODE})")
     return int(text)

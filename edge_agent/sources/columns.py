@@ -6,14 +6,13 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edge_agent.sources import Context
+from edge_agent.sources import Context, Record
 from edge_agent.sources.records import RecordFields, read_record
 from edge_agent.sources.signals import parse_options
-from wire.alarm import Alarm
 from wire.log_rows import RowRejected
 
 _PRESETS: dict[str, dict[str, Any]] = {
-    # StateAfter 1 is raised; the other values are transitions of an alarm that was raised before.
+    # StateAfter: 1 incoming, 0 and 2 outgoing, 3 acknowledged while active, 6 acknowledged afterwards.
     "wincc": {
         "delimiter": ";",
         "time": "TimeString",
@@ -23,6 +22,8 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "severity": "MsgClass",
         "state": "StateAfter",
         "raised": ("1",),
+        "cleared": ("0", "2"),
+        "acknowledged": ("3", "6"),
     },
     "ignition": {
         "time": "EventTime",
@@ -31,6 +32,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "state": "EventState",
         "raised": ("Active",),
         "cleared": ("Clear", "Cleared"),
+        "acknowledged": ("Ack", "Acknowledged"),
     },
 }
 
@@ -76,8 +78,8 @@ class ColumnReader:
             self._header = self._split(first_line)
             self._columns = {name: number for number, name in enumerate(self._header)}
 
-    def read(self, line: str) -> Alarm | None:
-        """Return the line's alarm, None of a line that raises none of ours, or raise :class:`RowRejected`."""
+    def read(self, line: str) -> Record | None:
+        """Return the line's alarm, None of a line without one of ours, or raise :class:`RowRejected`."""
         values = self._split(line)
         if values in ([], [""], self._header):
             return None
@@ -92,8 +94,7 @@ class ColumnReader:
 
         if self._serial is not None and self._options.serial and get(self._options.serial) != self._serial:
             return None
-        record = read_record(get, self._options, self._context)
-        return record.alarm if record is not None and record.raised else None
+        return read_record(get, self._options, self._context)
 
     def _split(self, line: str) -> list[str]:
         row = next(csv.reader([line.strip("\r\n").lstrip("\ufeff")], delimiter=self._options.delimiter), [])

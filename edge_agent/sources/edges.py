@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from edge_agent.sources import Context
-from wire.alarm import Alarm
+from edge_agent.sources import Context, SourceBatch
+from wire.events import TransitionKind
 from wire.log_rows import RowRejected
 
 
@@ -20,11 +20,16 @@ UNDESCRIBED = Described()
 
 
 class Edge(NamedTuple):
-    """The change of one alarm."""
+    """The change of one alarm; without a kind it was raised."""
 
     at: datetime
     name: str
-    raised: bool
+    kind: TransitionKind | None
+
+    @property
+    def raised(self) -> bool:
+        """Whether the alarm was raised."""
+        return self.kind is None
 
 
 class _Change(NamedTuple):
@@ -35,11 +40,17 @@ class _Change(NamedTuple):
 class EdgeDetector:
     """Compares the active alarms of each signal with those known before.
 
-    A change counts once it has lasted ``debounce`` seconds, with the time at which it was first read.
+    A change counts once it has lasted ``debounce`` seconds, with the time at which it was first read. Signals of
+    ``stops`` contain the reason why the machine stands.
     """
 
-    def __init__(self, debounce: float = 0.0, known: Mapping[str, Collection[str]] | None = None) -> None:
-        self._debounce = debounce
+    def __init__(
+        self,
+        debounce: float = 0.0,
+        known: Mapping[str, Collection[str]] | None = None,
+        stops: Collection[str] = (),
+    ) -> None:
+        self._debounce, self._stops = debounce, stops
         self._known = {signal: set(names) for signal, names in (known or {}).items()}
         self._pending: dict[tuple[str, str], _Change] = {}
 
@@ -61,25 +72,22 @@ class EdgeDetector:
                 del self._pending[signal, name]
                 raised = name not in self._known[signal]
                 (self._known[signal].add if raised else self._known[signal].discard)(name)
-                edges.append(Edge(change.at, name, raised))
+                edges.append(Edge(change.at, name, self._kind(signal, begins=raised)))
         return sorted(edges, key=lambda edge: (edge.at, edge.raised))
+
+    def _kind(self, signal: str, *, begins: bool) -> TransitionKind | None:
+        if signal in self._stops:
+            return TransitionKind.STOPPED if begins else TransitionKind.RESUMED
+        return None if begins else TransitionKind.CLEARED
 
     def signals(self) -> dict[str, list[str]]:
         """Return the known active alarms by signal, to be stored in a bookmark."""
         return {signal: sorted(names) for signal, names in self._known.items() if names}
 
 
-class Numbered(NamedTuple):
-    """Edges as alarms with numbers, and messages about those that have none."""
-
-    raised: list[Alarm]
-    cleared: list[Alarm]
-    skipped: list[str]
-
-
-def number_edges(edges: Iterable[Edge], context: Context, texts: Mapping[str, Described]) -> Numbered:
-    """Give edges their numbers: the one place that separates raised from cleared alarms."""
-    numbered = Numbered([], [], [])
+def number_edges(edges: Iterable[Edge], context: Context, texts: Mapping[str, Described]) -> SourceBatch:
+    """Give edges their numbers; those without one are skipped. The batch has no bookmark yet."""
+    numbered = SourceBatch([], "")
     for edge in edges:
         try:
             alarm = context.alarm(edge.name, edge.at, *texts.get(edge.name, UNDESCRIBED))
@@ -87,5 +95,5 @@ def number_edges(edges: Iterable[Edge], context: Context, texts: Mapping[str, De
             numbered.skipped.append(str(error))
             continue
         if alarm is not None:
-            (numbered.raised if edge.raised else numbered.cleared).append(alarm)
+            numbered.add(alarm, edge.kind)
     return numbered

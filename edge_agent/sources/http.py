@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import Field
 
 from edge_agent.errors import ConfigRejected
-from edge_agent.sources import Context, SourceBatch
-from edge_agent.sources.records import Record, RecordFields, read_record
+from edge_agent.sources import Context, Record, SourceBatch
+from edge_agent.sources.records import RecordFields, read_record
 from edge_agent.sources.signals import Options, host_and_port, parse_options
 from wire.broker_check import Finding
 from wire.log_rows import RowRejected
@@ -128,7 +128,7 @@ class HttpSource:
                 continue
             request.error = "this is a trial; send the alarms again later" if self._context.trial else None
             for record in records:
-                (batch.alarms if record.raised else batch.cleared).append(record.alarm)
+                batch.add(*record)
         return batch
 
     def _listen(self) -> ThreadingHTTPServer:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
@@ -13,6 +13,7 @@ from edge_agent.sources.edges import Described, Edge, EdgeDetector, number_edges
 from edge_agent.sources.outage import Notice, Outage, read_bookmark, write_bookmark
 from edge_agent.sources.signals import Unreachable
 from wire.broker_check import Finding
+from wire.events import TransitionKind
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,8 @@ class Reading:
     """The active alarms of a signal by name.
 
     ``at`` is the time of the change, now unless given. With a ``problem`` the signal could not be read. ``lost``
-    says that changes before this reading are missing. ``keep`` clears all signals but these.
+    says that changes before this reading are missing. ``keep`` clears all signals but these. ``acknowledged`` is
+    the name of an alarm that was acknowledged at the machine.
     """
 
     signal: str
@@ -34,6 +36,7 @@ class Reading:
     problem: str | None = None
     lost: str | None = None
     keep: frozenset[str] | None = None
+    acknowledged: str | None = None
 
 
 class Device(Protocol):
@@ -67,14 +70,14 @@ class _Step(NamedTuple):
 class Monitored:
     """Reads a device for ever; the bookmark stores active alarms, so a restart does not raise them again."""
 
-    def __init__(self, device: Device, context: Context, *, debounce: float) -> None:
-        self._device, self._context, self._debounce = device, context, debounce
+    def __init__(self, device: Device, context: Context, *, debounce: float, stops: Collection[str] = ()) -> None:
+        self._device, self._context, self._debounce, self._stops = device, context, debounce, stops
         self._unreadable: dict[str, tuple[str, datetime]] = {}
 
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield the edges between readings."""
         seen, stored = read_bookmark(bookmark)
-        detector = EdgeDetector(self._debounce, stored.get("active", {}))
+        detector = EdgeDetector(self._debounce, stored.get("active", {}), self._stops)
         outage = Outage(self._device.title, seen)
         opened, retry, written = False, _MIN_RETRY_S, float("-inf")
 
@@ -82,7 +85,9 @@ class Monitored:
             numbered = number_edges(step.edges, self._context, step.texts)
             position = write_bookmark(outage.seen, active=detector.signals())
             skipped = step.skipped + numbered.skipped
-            return SourceBatch(numbered.raised, position, skipped, notice.lost, notice.warning, numbered.cleared)
+            return SourceBatch(
+                numbered.alarms, position, skipped, notice.lost, notice.warning, numbered.transitions
+            )
 
         try:
             while not stop.is_set():
@@ -137,6 +142,9 @@ class Monitored:
             if reading.keep is not None:
                 for signal in set(detector.signals()) - reading.keep:
                     step.edges.extend(detector.update(signal, (), at, now))
+                continue
+            if reading.acknowledged is not None:
+                step.edges.append(Edge(at, reading.acknowledged, TransitionKind.ACKNOWLEDGED))
                 continue
             if reading.lost is not None:
                 step = step._replace(lost=Lost(reading.lost, None))

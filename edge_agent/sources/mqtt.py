@@ -16,10 +16,10 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from pydantic import Field
 
-from edge_agent.sources import Context, Lost, SourceBatch
+from edge_agent.sources import Context, Lost, Record, SourceBatch
 from edge_agent.sources.outage import Outage, read_bookmark, write_bookmark
 from edge_agent.sources.plant_broker import PlantBrokerOptions
-from edge_agent.sources.records import Record, RecordFields, read_record
+from edge_agent.sources.records import RecordFields, read_record
 from edge_agent.sources.signals import parse_options
 from wire.broker_check import Finding, tls_context
 from wire.log_rows import RowRejected
@@ -166,11 +166,11 @@ class MqttSource:
                 continue  # an old message that the broker sends to each new subscriber
             try:
                 for record in self._records(message):
-                    (batch.alarms if record.raised else batch.cleared).append(record.alarm)
+                    batch.add(*record)
             except RowRejected as error:
                 batch.skipped.append(f"{message.topic}: {error}")
         position = write_bookmark(outage.seen, digests=list(digests))
-        return SourceBatch(batch.alarms, position, batch.skipped, lost, cleared=batch.cleared)
+        return SourceBatch(batch.alarms, position, batch.skipped, lost, transitions=batch.transitions)
 
     def _records(self, message: _Message) -> Iterator[Record]:
         if len(message.payload) > _MAX_BYTES:

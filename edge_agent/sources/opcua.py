@@ -32,6 +32,7 @@ _MAX_FUTURE = timedelta(minutes=5)
 _MAX_SKEW = timedelta(minutes=1)
 _OVERFLOW = 0x480  # info bits of a status code: changes before this one were lost
 _RETRY_NODES_S = 10.0
+_STOP_REASON = "StopReason"  # of PackML: the alarm for which the machine stands; many servers have none
 _T = TypeVar("_T")
 
 
@@ -200,7 +201,7 @@ class OpcuaDevice:
         found = {}
         for child in await client.get_node(self._options.node or "").get_children():
             name = (await child.read_browse_name()).Name
-            if name in self._options.arrays:
+            if name in (*self._options.arrays, _STOP_REASON):
                 found[child.nodeid.to_string()] = name
         for name in set(self._options.arrays) - set(found.values()):
             self._missing[name] = f"{self._options.node} has no child {name}"
@@ -291,4 +292,5 @@ def build(options: dict[str, Any], context: Context) -> Monitored:
     """Return the source of the table ``[opcua]``."""
     logging.getLogger("asyncua").setLevel(logging.CRITICAL)  # its errors are reported as findings and gaps
     parsed = parse_options(OpcuaOptions, options, "opcua")
-    return Monitored(OpcuaDevice(parsed, context), context, debounce=parsed.debounce_seconds)
+    stops = (_STOP_REASON,) if parsed.mode == "packml" and _STOP_REASON not in parsed.arrays else ()
+    return Monitored(OpcuaDevice(parsed, context), context, debounce=parsed.debounce_seconds, stops=stops)

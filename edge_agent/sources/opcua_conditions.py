@@ -32,6 +32,7 @@ def _filter() -> ua.EventFilter:
     alarm = [
         _field(ua.ObjectIds.AlarmConditionType, "ActiveState", "Id"),
         _field(ua.ObjectIds.AlarmConditionType, "ActiveState", "TransitionTime"),
+        _field(ua.ObjectIds.AcknowledgeableConditionType, "AckedState", "Id"),
     ]
     return ua.EventFilter(SelectClauses=[*base, *condition, *alarm, _field(ua.ObjectIds.ConditionType)])
 
@@ -45,6 +46,7 @@ class ConditionReader:
     def __init__(self) -> None:
         self._last_event: dict[str, bytes] = {}
         self._active_since: dict[str, datetime] = {}
+        self._unacknowledged: set[str] = set()
         self._refreshed: set[str] | None = None  # conditions sent since the refresh began
 
     def start(self) -> None:
@@ -75,8 +77,9 @@ class ConditionReader:
             return []
         self._last_event[signal] = event.EventId
         at, since = moment(event.Time), properties.get("ActiveState/TransitionTime")
+        acknowledged = self._acknowledged(signal, event, at)
         if not active:
-            return [Reading(signal, at=at)]
+            return [*acknowledged, Reading(signal, at=at)]
         described = Described(_text(event.Message), str(event.Severity or ""))
         raised = Reading(signal, {_name(event, signal): described}, moment(since) if since else at)
         known = self._active_since.get(signal)
@@ -84,7 +87,17 @@ class ConditionReader:
             self._active_since[signal] = since
         if known is not None and since is not None and since > known:
             return [Reading(signal, at=raised.at), raised]  # it was cleared and raised again meanwhile
-        return [raised]
+        return [raised, *acknowledged]
+
+    def _acknowledged(self, signal: str, event: Any, at: datetime) -> list[Reading]:
+        """Return a reading if the condition was unacknowledged before this event and is not now."""
+        state = vars(event).get("AckedState/Id")
+        if state is False:
+            self._unacknowledged.add(signal)
+        elif state and signal in self._unacknowledged:
+            self._unacknowledged.discard(signal)
+            return [Reading(signal, at=at, acknowledged=_name(event, signal))]
+        return []
 
 
 def _name(event: Any, signal: str) -> str:

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field
 
-from edge_agent.sources import Context
+from edge_agent.sources import Context, Record
 from edge_agent.sources.signals import Options
-from wire.alarm import Alarm
+from wire.events import TransitionKind
 from wire.log_rows import RowRejected
 
 _EXCEL_START = datetime(1899, 12, 30)  # noqa: DTZ001 - local time, as WinCC writes it
@@ -20,9 +20,9 @@ _WHOLE = re.compile(r"(\d+)[.,]0+")
 class RecordFields(Options):
     """The names of a record's fields.
 
-    ``raised`` and ``cleared`` are values of ``state``; records with another state are ignored. Without ``state``
-    every record raises an alarm. ``time_format`` is ``auto`` (ISO 8601, or seconds or milliseconds since 1970),
-    ``wincc_ms`` (WinCC's Time_ms), or a format such as ``%d.%m.%Y %H:%M:%S``.
+    ``raised``, ``cleared`` and ``acknowledged`` are values of ``state``; records with another state are ignored.
+    Without ``state`` every record raises an alarm. ``time_format`` is ``auto`` (ISO 8601, or seconds or
+    milliseconds since 1970), ``wincc_ms`` (WinCC's Time_ms), or a format such as ``%d.%m.%Y %H:%M:%S``.
     """
 
     code: str
@@ -32,24 +32,26 @@ class RecordFields(Options):
     state: str | None = None
     raised: tuple[str, ...] = ("1", "true", "active", "raised")
     cleared: tuple[str, ...] = ("0", "false", "clear", "cleared", "inactive")
+    acknowledged: tuple[str, ...] = ("ack", "acknowledged")
     time_format: str = Field(default="auto", min_length=1)
 
-
-class Record(NamedTuple):
-    """An alarm that was raised or cleared."""
-
-    alarm: Alarm
-    raised: bool
+    def kinds(self) -> dict[str, TransitionKind | None]:
+        """Return what each state means, by its lower-case value; None is raised."""
+        acknowledged = dict.fromkeys(self.acknowledged, TransitionKind.ACKNOWLEDGED)
+        cleared = dict.fromkeys(self.cleared, TransitionKind.CLEARED)
+        kinds = acknowledged | cleared | dict.fromkeys(self.raised)
+        return {value.lower(): kind for value, kind in kinds.items()}
 
 
 def read_record(get: Callable[[str], Any], fields: RecordFields, context: Context) -> Record | None:
     """Return the alarm of a record, None if it is none of ours, or raise :class:`RowRejected`."""
-    raised = True
+    kind: TransitionKind | None = None
     if fields.state is not None:
         state = _text(get(fields.state)).lower()
-        raised = state in {value.lower() for value in fields.raised}
-        if not raised and state not in {value.lower() for value in fields.cleared}:
+        kinds = fields.kinds()
+        if state not in kinds:
             return None
+        kind = kinds[state]
     name = _text(get(fields.code))
     whole = _WHOLE.fullmatch(name)
     at = parse_time(get(fields.time), fields.time_format) if fields.time else context.now()
@@ -59,7 +61,7 @@ def read_record(get: Callable[[str], Any], fields: RecordFields, context: Contex
         _text(get(fields.text)) if fields.text else "",
         _text(get(fields.severity)) if fields.severity else "",
     )
-    return None if alarm is None else Record(alarm, raised)
+    return None if alarm is None else Record(alarm, kind)
 
 
 def parse_time(value: Any, time_format: str = "auto") -> datetime:

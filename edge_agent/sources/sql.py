@@ -33,6 +33,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "state": "eventtype",
         "raised": ("0",),
         "cleared": ("1",),
+        "acknowledged": ("2",),
     }
 }
 
@@ -236,7 +237,7 @@ class SqlSource:
                 batch.skipped.append(f"{self._options.table} {row[0]}: {error}")
                 continue
             if record is not None:
-                (batch.alarms if record.raised else batch.cleared).append(record.alarm)
+                batch.add(*record)
         return batch
 
 

@@ -5,14 +5,13 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 from typing import BinaryIO
 
-from edge_agent.sources import Lost, Rows, SourceBatch
+from edge_agent.sources import Lost, Record, Rows, SourceBatch
 from edge_agent.sources.file_position import FilePosition, find_file
-from wire.alarm import Alarm
 from wire.log_rows import RowRejected
 from wire.timestamps import from_us, to_us
 
@@ -155,31 +154,29 @@ class Tail:
             self._start_file(file.readline(_MAX_LINE_BYTES).decode(self._encoding, errors="replace"))
 
     def _read_to_the_end(self, file: BinaryIO, offset: int) -> Iterator[tuple[SourceBatch, FilePosition]]:
-        alarms: list[Alarm] = []
-        skipped: list[str] = []
-        unread = offset
+        batch, unread = SourceBatch([], ""), offset
         for line in _complete_lines(file):
             text = line.decode(self._encoding, errors="replace")
             try:
-                alarm = self._rows.read(text)
-                if alarm is not None:
-                    alarms.append(alarm)
+                found = self._rows.read(text)
+                if isinstance(found, Record):
+                    batch.add(*found)
+                elif found is not None:
+                    batch.add(found)
             except RowRejected as error:
-                skipped.append(f"byte {unread}: {error}; the row begins with {text.strip()[:60]!r}")
+                batch.skipped.append(f"byte {unread}: {error}; the row begins with {text.strip()[:60]!r}")
             unread += len(line)
-            if len(alarms) >= BATCH or len(skipped) >= BATCH:
-                yield self._batch(file, unread, alarms, skipped)
-                alarms, skipped = [], []
+            if len(batch.alarms) + len(batch.transitions) >= BATCH or len(batch.skipped) >= BATCH:
+                yield self._finish(batch, file, unread)
+                batch = SourceBatch([], "")
         if unread > offset:
-            yield self._batch(file, unread, alarms, skipped)
+            yield self._finish(batch, file, unread)
 
-    def _batch(
-        self, file: BinaryIO, offset: int, alarms: list[Alarm], skipped: list[str]
-    ) -> tuple[SourceBatch, FilePosition]:
-        if alarms:
-            self._last_us = to_us(alarms[-1].at)
+    def _finish(self, batch: SourceBatch, file: BinaryIO, offset: int) -> tuple[SourceBatch, FilePosition]:
+        if batch.alarms:
+            self._last_us = to_us(batch.alarms[-1].at)
         position = FilePosition.at_offset(file, offset, self._last_us)
-        return SourceBatch(alarms, position.write(), skipped), position
+        return replace(batch, bookmark=position.write()), position
 
 
 def _complete_lines(file: BinaryIO) -> Iterator[bytes]:

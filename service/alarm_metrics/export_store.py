@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, TextClause, select, text, tuple_
 
 from service.database.engine import Database
-from service.database.event_row import FROM_THE_FUTURE, TOO_OLD
+from service.database.event_row import flags_in, time_flag_of
 from service.database.tables import events
 from service.machines.events import Cursor, StoredAlarm
 from service.machines.models import Machine
@@ -17,9 +17,8 @@ from wire.timestamps import from_us, to_us
 
 _PAGE = 2000
 _ORDER = (events.c.at_us, events.c.code, events.c.epoch_id, events.c.seq)
-_FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
 # Each has its own partial index, used only if the query repeats the condition of the index.
-_FLAG_CONDITIONS = (text("flag = 0"), text("flag <> 0"))
+_FLAG_CONDITIONS = tuple(text(flags_in(None, flagged=flagged)) for flagged in (False, True))
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class AlarmExports:
             conditions.append(events.c.code == code)
         parts = [self._rows(conditions, condition) for condition in _FLAG_CONDITIONS]
         for row in merge(*parts, key=_cursor):
-            yield StoredAlarm(from_us(row.at_us), row.code, from_us(row.received_us), _FLAGS.get(row.flag))
+            yield StoredAlarm(from_us(row.at_us), row.code, from_us(row.received_us), time_flag_of(row.flag))
 
     def _rows(self, conditions: list[ColumnElement[bool]], condition: TextClause) -> Iterator[Row[Any]]:
         after: Cursor | None = None

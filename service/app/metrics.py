@@ -97,12 +97,14 @@ class Metrics(Collector):
             "late": late,
             "flagged": stored - believed,
             "duplicate": counts.get("duplicate", 0),
+            "transition": counts.get("transitions", 0),
             "quarantined": sum(refused.values()),
         }
         yield _counter(
             "events",
             "Events received over the broker, by result. Late events (more than an hour after they were raised) "
-            "and flagged events (with an implausible time) are stored too.",
+            "and flagged events (with an implausible time) are stored too, as are transitions: cleared and "
+            "acknowledged alarms, and stops.",
             events,
             "result",
         )

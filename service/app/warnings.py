@@ -103,11 +103,16 @@ def _limit_sentences(limits: MachineLimits) -> dict[ExcessKind, tuple[str, str]]
         "others were left out: {names}. Find who publishes, and let only known machines use the broker: see "
         "broker_dynamic_security."
     )
+    codes = (
+        f"A machine may describe {limits.codes:,} codes that are not in the catalogue. Further ones "
+        "have no text: {names}. Check whether its alarm names contain values that change."
+    )
     return {
         ExcessKind.GAPS: ("too_many_gaps", gaps),
         ExcessKind.EPOCHS: ("too_many_epochs", epochs),
         ExcessKind.QUARANTINE: ("quarantine_full", quarantine),
         ExcessKind.UNENROLLED: ("too_many_unenrolled", unenrolled),
+        ExcessKind.CODES: ("too_many_codes", codes),
     }
 
 

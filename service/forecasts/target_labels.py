@@ -11,6 +11,7 @@ from forecasting.forecaster import Forecaster
 from forecasting.network import Matrix
 from forecasting.series import AlarmSeries
 from service.machines.catalogue import CatalogueEntry, unknown_code
+from wire.enums import EntryOrigin
 from wire.forecasts import EXPECTED_FROM, LikelyAlarm, forecast_level
 
 _DIGITS = 4
@@ -76,7 +77,7 @@ class TargetLabels:
 
 def is_target(code: int, entries: Mapping[int, CatalogueEntry]) -> bool:
     """Say whether a target is still to be forecast; one that is not keeps its column in the network."""
-    return code not in entries or entries[code].target
+    return code not in entries or entries[code].target or entries[code].origin is EntryOrigin.MACHINE
 
 
 def _rounded(shares: Matrix) -> list[float]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow
+from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow, flag_of, kind_of
 from service.ingest.duplicate_agents import DuplicateAgentDetector
 from service.ingest.stats import LATE
 from service.machines.events import MAX_BODY, EventWrite, EventWriter, GapRow, QuarantineRow, WriteResult
@@ -148,8 +148,15 @@ class IngestBatch:
             EventRow(row, epoch, event.seq, event.code, at_us := to_us(event.at), judge(at_us))
             for event in batch.events
         ]
-        self.write.events += taken
         flagged = sum(event.flag != IN_TIME for event in taken)
+        if batch.transitions:
+            taken += [
+                EventRow(row, epoch, one.seq, one.code, at_us := to_us(one.at), flag_of(one.kind, judge(at_us)))
+                for one in batch.transitions
+            ]
+            acked += to_ranges([one.seq for one in batch.transitions])
+        self.write.events += taken
+        self.write.codes += [(row, code) for code in batch.codes]
         if flagged:
             self.counts["flagged"] += flagged
         if batch.events and batch.events[0].at < self._late_before:
@@ -168,7 +175,7 @@ class IngestBatch:
             self.write.quarantined.append(QuarantineRow(row, message.topic, bad.reason, bad.detail, body))
             if bad.seqs:
                 acked.append(bad.seqs)
-        if batch.events or batch.gaps or batch.rejected:  # an empty batch only asks for an ack
+        if taken or batch.gaps or batch.rejected:  # an empty batch only asks for an ack
             self.write.seen_machines.add(row)
 
     def _add_state(self, machine: Machine, message: IncomingMessage) -> None:
@@ -228,8 +235,11 @@ class IngestResult:
 def commit(intake: IngestBatch, *, recorder: EventWriter) -> IngestResult:
     """Commit an intake in one transaction; only then may its acks be sent."""
     recorded = WriteResult(0, 0, 0) if intake.write.is_empty else recorder.commit(intake.write)
+    fresh = intake.write.events if recorded.new_events is None else recorded.new_events
+    transitions = sum(kind_of(row.flag) is not None for row in fresh)
     counts = intake.counts + Counter(
-        stored=recorded.stored,
+        stored=recorded.stored - transitions,
+        transitions=transitions,
         duplicate=recorded.duplicates,
         reused_numbers=len(recorded.clashed),
         **{"quarantined:conflict": recorded.conflicts},
@@ -238,7 +248,6 @@ def commit(intake: IngestBatch, *, recorder: EventWriter) -> IngestResult:
         counts["unregistered"] += len(recorded.absent)
     if recorded.refused:
         counts["refused_epochs"] += len(recorded.refused)
-    fresh = intake.write.events if recorded.new_events is None else recorded.new_events
     return IngestResult(
         intake.acks(recorded), intake.affected, intake.late, recorded, counts, fresh, intake.machines
     )

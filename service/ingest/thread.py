@@ -139,7 +139,7 @@ class Ingester:
             if row.flag == IN_TIME:
                 ages = live if self._is_live(row, committed_us) else backfilled
                 ages.append(committed_us - row.at_us)
-        self.pace.record(receipt.recorded.stored, live, backfilled)
+        self.pace.record(receipt.counts["stored"], live, backfilled)
         if receipt.new_events and self._bus.has_subscribers(AlarmsRaised):
             names = {machine.row_id: machine.id for machine in receipt.machines.values()}
             alarms = (

@@ -90,7 +90,7 @@ class CandidateTrainer:
         on_progress(Progress("dataset"))
         version = self.versions.champion()
         before = self._load(version)
-        listed = self.catalogue.entries()
+        listed = self.catalogue.entries().of_admins()
         data = self._data(machine, now, listed)
         vocabulary = self._vocabulary(before, data, listed)
         left_out = data.left_out + len(set(data.unlisted) - set(vocabulary.inputs))

@@ -16,6 +16,7 @@ from service.database.tables import (
     acknowledgements,
     agents,
     answers,
+    catalogue,
     epochs,
     evaluation_results,
     forecasts,
@@ -206,7 +207,9 @@ def _learned(versions: Sequence[str]) -> str:
 
 
 def _erase(connection: Connection, machine: int) -> None:
-    """Remove what is left of a machine inside a transaction."""
+    """Remove what is left of a machine inside a transaction; codes that it described stay in the catalogue."""
+    described = catalogue.c.described_by == machine
+    connection.execute(update(catalogue).where(described).values(described_by=None))
     sat = select(holdout_sets.c.id).where(holdout_sets.c.machine_id == machine)
     connection.execute(delete(evaluation_results).where(evaluation_results.c.holdout_set_id.in_(sat)))
     notified = (answers, acknowledgements, notifications, shelved_alarms)

@@ -3,7 +3,7 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query
+from fastapi import APIRouter, Body, Depends, Path, Query
 
 from service.errors import InputRejected, NotFound
 from service.http.csv_download import CsvResponse, csv_response, documented
@@ -15,6 +15,7 @@ from service.machines.event_store import EventStore
 from service.machines.events import Cursor, PageQuery
 from service.machines.models import Agent, Machine, UnregisteredMachine
 from service.machines.site_filter import SiteFilteredMachines, SiteFilteredSilence
+from wire.events import TransitionKind
 from wire.identity import MachineId
 from wire.rest.catalogue import CatalogueMergeResult, CatalogueView, EntryUpdate, EntryView
 from wire.rest.gaps import GapPage
@@ -60,19 +61,10 @@ def _machine_routes(machines: SiteFilteredMachines, events: EventStore, catalogu
 
     @routes.get("/{site}/{machine}/alarms", responses=responses(404, 422))
     def list_alarms(
-        site: Site,
-        machine: MachineName,
-        limit: Annotated[int, Query(ge=1, le=1000, description="How many on a page.")] = 100,
-        cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
-        since: Annotated[UtcDatetime | None, Query(description="Not before this moment.")] = None,
-        until: Annotated[UtcDatetime | None, Query(description="Before this moment.")] = None,
-        code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Of this code only.")] = None,
-        flagged: Annotated[bool, Query(description="Those kept out of windows instead.")] = False,  # noqa: FBT002
+        site: Site, machine: MachineName, query: Annotated[PageQuery, Depends(_page_query)]
     ) -> AlarmsPage:
         """What the machine has raised, newest first, a page at a time."""
-        known = machines.get(MachineId(site, machine))
-        before = read_cursor(cursor) if cursor is not None else None
-        page = events.page(known, PageQuery(limit, before, since, until, code, flagged))
+        page = events.page(machines.get(MachineId(site, machine)), query)
         entries = catalogue.entries()
         views = []
         for alarm in page.alarms:
@@ -81,6 +73,21 @@ def _machine_routes(machines: SiteFilteredMachines, events: EventStore, catalogu
         return AlarmsPage(alarms=views, next=write_cursor(page.next) if page.next else None)
 
     return routes
+
+
+def _page_query(
+    limit: Annotated[int, Query(ge=1, le=1000, description="How many on a page.")] = 100,
+    cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
+    since: Annotated[UtcDatetime | None, Query(description="Not before this moment.")] = None,
+    until: Annotated[UtcDatetime | None, Query(description="Before this moment.")] = None,
+    code: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Of this code only.")] = None,
+    flagged: Annotated[bool, Query(description="Those kept out of windows instead.")] = False,  # noqa: FBT002
+    kind: Annotated[
+        TransitionKind | None, Query(description="Cleared or acknowledged alarms or stops, not raised ones.")
+    ] = None,
+) -> PageQuery:
+    before = read_cursor(cursor) if cursor is not None else None
+    return PageQuery(limit, before, since, until, code, flagged, kind)
 
 
 def view(machine: Machine, agent: Agent | None) -> MachineView:
@@ -220,5 +227,10 @@ def _catalogue_routes(catalogue: CatalogueStore) -> APIRouter:
 
 def _entry(entry: CatalogueEntry) -> EntryView:
     return EntryView(
-        code=entry.code, text=entry.text, severity=entry.severity, target=entry.target, response=entry.response
+        code=entry.code,
+        text=entry.text,
+        severity=entry.severity,
+        target=entry.target,
+        response=entry.response,
+        origin=entry.origin,
     )

@@ -11,14 +11,21 @@ from pydantic import ValidationError
 from service.errors import InputRejected
 from service.http.csv_text import escape_formula
 from wire.codec import MAX_BYTES
+from wire.enums import EntryOrigin
+from wire.events import CodeDescription
 from wire.rest.catalogue import NO_RESPONSE, AlarmResponse, ResponseUpdate
 
 SEVERITIES = ("low", "medium", "high")
 _REQUIRED = ("code", "text", "severity", "target")
-COLUMNS = (*_REQUIRED, *AlarmResponse.model_fields)
+COLUMNS = (*_REQUIRED, *AlarmResponse.model_fields, "origin")
 _TRUTH = {"yes": True, "no": False}
 _MAX_CODE, _MAX_TEXT, _DIGITS = 2**31 - 1, 200, 10
 _FORECAST_BYTES, _ALARM_BYTES = 600, 160  # of a forecast's JSON, without its alarms and without their texts
+_MIN_SCALE, _MAX_SCALE = 10, 1000  # numbers below 10 are priorities, of which some systems count 1 as the highest
+_WORDS = {
+    "low": ("low", "info", "information", "diagnostic", "message", "notice"),
+    "high": ("high", "critical", "urgent", "error", "fault", "emergency"),
+}
 _NAMED = 20  # codes that a change names; of a whole catalogue their number is enough
 
 
@@ -31,11 +38,19 @@ class CatalogueEntry:
     severity: str
     target: bool
     response: AlarmResponse = NO_RESPONSE
+    origin: EntryOrigin = EntryOrigin.ADMIN
 
     def row(self) -> tuple[int | str | None, ...]:
         """Return the values of ``COLUMNS`` in a CSV."""
         target = "yes" if self.target else "no"
-        return (self.code, self.text, self.severity, target, *self.response.model_dump().values())
+        return (
+            self.code,
+            self.text,
+            self.severity,
+            target,
+            *self.response.model_dump().values(),
+            self.origin.value,
+        )
 
 
 @dataclass(frozen=True)
@@ -74,6 +89,24 @@ def size_warning(entries: Iterable[CatalogueEntry]) -> str | None:
     )
 
 
+def described(code: CodeDescription) -> CatalogueEntry:
+    """Return the entry of a code as a machine describes it; it is not forecast until an admin completes it."""
+    name = "" if code.name == str(code.code) else code.name.strip()
+    text = f"{code.text.strip()} ({name})" if code.text.strip() and name else code.text.strip() or name
+    printable = "".join(character if character.isprintable() else " " for character in text)[:_MAX_TEXT].strip()
+    words = printable or unknown_code(code.code).text
+    severity = _severity(code.severity)
+    return CatalogueEntry(code.code, words, severity, target=False, origin=EntryOrigin.MACHINE)
+
+
+def _severity(stated: str) -> str:
+    """Return our severity of a machine's: a word, or a number from 1 to 1000 as in OPC UA."""
+    word = stated.strip().lower()
+    if word.isascii() and word.isdigit() and _MIN_SCALE <= int(word) <= _MAX_SCALE:
+        return SEVERITIES[min(int(word) * 3 // (_MAX_SCALE + 1), 2)]
+    return next((severity for severity, words in _WORDS.items() if word in words), "medium")
+
+
 def unknown_code(code: int) -> CatalogueEntry:
     """Return the entry shown for a code the catalogue does not hold."""
     return CatalogueEntry(code, f"Alarm {code}", "medium", target=False)
@@ -85,12 +118,16 @@ class Catalogue(dict[int, CatalogueEntry]):
     def __missing__(self, code: int) -> CatalogueEntry:
         return unknown_code(code)
 
+    def of_admins(self) -> dict[int, CatalogueEntry]:
+        """Return the entries that an admin has written; others count as unknown when a model is trained."""
+        return {code: entry for code, entry in self.items() if entry.origin is EntryOrigin.ADMIN}
+
 
 def parse_catalogue(text: str) -> list[CatalogueEntry]:
     """Read a CSV with the columns code, text, severity and target, or say which line is wrong and why.
 
     The columns cause, consequence, action and link are optional. Their value is None where the column is missing
-    and "" where the cell is empty.
+    and "" where the cell is empty. The column origin of an export is optional, too.
     """
     text = text.removeprefix("\ufeff")
     try:
@@ -145,6 +182,9 @@ def _entry(number: int, row: dict[str, str]) -> CatalogueEntry:
         raise InputRejected(f"Line {number} of the catalogue: severity must be one of {', '.join(SEVERITIES)}.")
     if target not in _TRUTH:
         raise InputRejected(f"Line {number} of the catalogue: target must be yes or no.")
+    origin = row.pop("origin", "") or EntryOrigin.ADMIN.value
+    if origin not in set(EntryOrigin):
+        raise InputRejected(f"Line {number} of the catalogue: origin must be {' or '.join(EntryOrigin)}.")
     try:
         response = ResponseUpdate(**row)
     except ValidationError as error:
@@ -153,4 +193,4 @@ def _entry(number: int, row: dict[str, str]) -> CatalogueEntry:
         raise InputRejected(
             f"Line {number} of the catalogue: {name} must be {rule} at most 500 characters."
         ) from None
-    return CatalogueEntry(int(code), text, severity, _TRUTH[target], response)
+    return CatalogueEntry(int(code), text, severity, _TRUTH[target], response, EntryOrigin(origin))

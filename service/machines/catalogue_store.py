@@ -1,18 +1,22 @@
 """The alarm catalogue of the fleet."""
 
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from service.auth.audit_store import record_request
-from service.database.dialect import write_alone
+from service.database.dialect import insert_new, write_alone
 from service.database.engine import Database
 from service.database.tables import catalogue
 from service.errors import Conflict
-from service.machines.catalogue import Catalogue, CatalogueChange, CatalogueEntry
+from service.machines.catalogue import Catalogue, CatalogueChange, CatalogueEntry, described
+from service.machines.models import ExcessKind
+from wire.enums import EntryOrigin
+from wire.events import CodeDescription
 from wire.rest.catalogue import AlarmResponse
 
 CHANGE, EDIT = "add to catalogue", "edit catalogue"  # in the audit log
@@ -41,7 +45,7 @@ class CatalogueStore:
         """Add entries and return how many are new; a code that means something else already is a conflict.
 
         Severity, target and response may be changed; a text may not, or one code would mean two things in one
-        fleet. A part of the response that an entry does not state (None) is kept.
+        fleet, unless it is a machine's. A part of the response that an entry does not state (None) is kept.
         """
         with self.database.write() as connection:
             change = merge_into(connection, entries)
@@ -71,7 +75,7 @@ def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> Cat
             new.append(entry.code)
             connection.execute(insert(catalogue).values(**_row(entry)))
             continue
-        if before.text != entry.text:
+        if before.text != entry.text and before.origin is EntryOrigin.ADMIN:
             raise Conflict(
                 f"Code {entry.code} already means {before.text!r} in this fleet, not {entry.text!r}. A code means "
                 "the same for every machine: correct its text in the catalogue, or give the machine another code."
@@ -79,9 +83,31 @@ def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> Cat
         stated = entry.response.model_dump(exclude_none=True)
         row = _row(replace(entry, response=before.response.model_copy(update=stated)))
         if row != _row(before):
+            row["origin"] = EntryOrigin.ADMIN.value
             changed.append(entry.code)
             connection.execute(update(catalogue).where(catalogue.c.code == entry.code).values(**row))
     return CatalogueChange(tuple(new), tuple(changed))
+
+
+def describe_codes(
+    connection: Connection, codes: Sequence[tuple[int, CodeDescription]], *, most: int
+) -> Counter[tuple[int, ExcessKind]]:
+    """Add the codes that machines describe and nobody knows; return how many were too many, by machine."""
+    left_out: Counter[tuple[int, ExcessKind]] = Counter()
+    used: dict[int, int] = {}
+    for machine, code in sorted(codes, key=lambda pair: (pair[1].code, pair[0])):  # in one order: no deadlocks
+        if connection.execute(select(catalogue.c.code).where(catalogue.c.code == code.code)).scalar() is not None:
+            continue
+        if machine not in used:
+            count = select(func.count()).where(catalogue.c.described_by == machine)
+            used[machine] = connection.execute(count).scalar_one()
+        if used[machine] >= most:
+            left_out[machine, ExcessKind.CODES] += 1
+            continue
+        row = {**_row(described(code)), "described_by": machine}
+        connection.execute(insert_new(connection, catalogue, row))
+        used[machine] += 1
+    return left_out
 
 
 def response_of(row: Row[Any]) -> AlarmResponse:
@@ -91,9 +117,12 @@ def response_of(row: Row[Any]) -> AlarmResponse:
 
 def _entries(connection: Connection) -> Catalogue:
     rows = connection.execute(select(catalogue).order_by(catalogue.c.code))
-    return Catalogue(
-        (row.code, CatalogueEntry(row.code, row.text, row.severity, row.target, response_of(row))) for row in rows
-    )
+    return Catalogue((row.code, _entry(row)) for row in rows)
+
+
+def _entry(row: Row[Any]) -> CatalogueEntry:
+    origin = EntryOrigin(row.origin)
+    return CatalogueEntry(row.code, row.text, row.severity, row.target, response_of(row), origin)
 
 
 def _row(entry: CatalogueEntry) -> dict[str, object]:
@@ -104,5 +133,7 @@ def _row(entry: CatalogueEntry) -> dict[str, object]:
         "text": entry.text,
         "severity": entry.severity,
         "target": entry.target,
+        "origin": entry.origin.value,
+        "described_by": None,
         **response,
     }

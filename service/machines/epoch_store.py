@@ -9,10 +9,11 @@ from uuid import UUID, uuid5
 from sqlalchemy import Connection, delete, exists, func, select
 
 from service.database.dialect import insert_new, stored_in
-from service.database.event_row import EventRow
+from service.database.event_row import EventRow, kind_of
 from service.database.tables import epochs, events, gaps, machines
 from service.machines.events import EventWrite, QuarantineRow
 from wire.acks import merge_ranges
+from wire.events import TransitionKind
 from wire.identity import MachineId
 from wire.timestamps import from_us, isoformat
 from wire.topics import Channel, topic
@@ -91,10 +92,10 @@ def forget_empty(connection: Connection, machine: int) -> int:
 
 _REUSED = UUID("b3c4a6de-5a0f-4f0e-9d39-0d3f5d8c7e21")  # namespace of the epochs of clashing events
 _HIGHEST = 2**63 - 1
-Body = tuple[int, int]  # code and moment
+Body = tuple[int, int, TransitionKind | None]  # code, moment and kind
 Clash = tuple[EventRow, Body]  # an event whose number is taken, and by what
 
-_COLUMNS = ("epoch_id", "seq", "code", "at_us", "received_us")
+_COLUMNS = ("epoch_id", "seq", "code", "at_us", "flag", "received_us")
 
 
 def known_before(
@@ -111,14 +112,17 @@ def known_before(
         for first, last in merge_ranges((row.seq, row.seq) for row in group)
     ]
     found = stored_in(connection, ranges, _COLUMNS, most=len(recording.events))
-    kept = {(epoch_id, seq): (code, at_us, received_us) for epoch_id, seq, code, at_us, received_us in found}
+    kept = {
+        (epoch_id, seq): ((code, at_us, kind_of(flag)), received_us)
+        for epoch_id, seq, code, at_us, flag, received_us in found
+    }
     clashes: list[Clash] = []
     fresh: dict[tuple[int, int], EventRow] = {}  # by identity: a recording may hold an event twice
     for epoch_id, group in by_epoch.items():
         for row in group:
-            code, at_us, received_us = kept[epoch_id, row.seq]
-            if (code, at_us) != (row.code, row.at_us):
-                clashes.append((row, (code, at_us)))
+            body, received_us = kept[epoch_id, row.seq]
+            if body != (row.code, row.at_us, kind_of(row.flag)):
+                clashes.append((row, body))
             elif received_us == recording.received_us:
                 fresh[epoch_id, row.seq] = row
     return clashes, tuple(fresh.values())
@@ -137,7 +141,8 @@ def _reused_epoch(epoch: UUID) -> UUID:
 
 
 def _number(row: EventRow) -> int:
-    content = f"{row.seq} {row.code} {row.at_us}".encode()
+    kind = kind_of(row.flag)
+    content = f"{row.seq} {row.code} {row.at_us}{'' if kind is None else f' {kind}'}".encode()
     return int.from_bytes(blake2b(content, digest_size=8).digest()) % _HIGHEST + 1
 
 
@@ -153,8 +158,10 @@ def _names(connection: Connection, rows: set[int]) -> dict[int, MachineId]:
 
 
 def _conflict(machine: MachineId, row: EventRow, kept: Body) -> QuarantineRow:
-    event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(from_us(row.at_us))}"}}'
-    body = f'{{"epoch":"{row.epoch}","events":[{event}]}}'
+    kind = kind_of(row.flag)
+    more = "" if kind is None else f',"kind":"{kind}"'
+    event = f'{{"seq":{row.seq},"code":{row.code},"at":"{isoformat(from_us(row.at_us))}"{more}}}'
+    body = f'{{"epoch":"{row.epoch}","{"events" if kind is None else "transitions"}":[{event}]}}'
     detail = f"event {row.seq} is stored already with code {kept[0]} at {from_us(kept[1]).isoformat()}"
     # Its own topic: two machines may contradict themselves with the same words, and neither may hide the other.
     return QuarantineRow(row.machine, topic(machine, Channel.EVENTS), "conflict", detail, body.encode())

@@ -24,11 +24,12 @@ from sqlalchemy.exc import IntegrityError
 from forecasting.series import AlarmSeries
 from service.database.dialect import insert_rows, integers
 from service.database.engine import Database
-from service.database.event_row import FROM_THE_FUTURE, TOO_OLD
+from service.database.event_row import flags_in, kind_of, time_flag_of
 from service.database.partitions import Months
 from service.database.tables import epochs, events, quarantine
 from service.errors import Unavailable
 from service.machines import postgres_event_store as arrivals
+from service.machines.catalogue_store import describe_codes
 from service.machines.epoch_store import Clash, conflicts, give_numbers, known_before, known_numbers, renumbered
 from service.machines.events import (
     AlarmPage,
@@ -46,7 +47,13 @@ from service.machines.limits_store import NO_MACHINE, note_excess
 from service.machines.models import ExcessKind, Machine, MachineLimits
 from service.machines.quarantine_store import insert_quarantined
 from service.machines.score_invalidation_store import invalidate_scores
-from service.machines.store import absent, record_duplicate_agents, record_unregistered, update_last_seen
+from service.machines.store import (
+    absent,
+    active_machines,
+    record_duplicate_agents,
+    record_unregistered,
+    update_last_seen,
+)
 from wire.rest.gaps import GapView
 from wire.timestamps import from_us, to_us
 
@@ -54,7 +61,6 @@ _EVENT_COLUMNS = ("epoch_id", "seq", "machine_id", "code", "at_us", "received_us
 # Rows of one batch stand together, so grouping them hashes an epoch once a batch instead of once an event.
 _of_epoch = itemgetter(0, 1)
 _NO_PARTITION = "23514"  # what PostgreSQL says of a row that no table takes
-_FLAGS = {FROM_THE_FUTURE: "from_the_future", TOO_OLD: "too_old"}
 # Written with the literal the partial index names, or neither database would use it.
 _WINDOW = text(
     "SELECT at_us, code FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
@@ -63,9 +69,10 @@ _WINDOW = text(
 _COUNT = text(
     "SELECT count(*) FROM events WHERE machine_id = :machine AND at_us >= :start AND at_us < :end AND flag = 0"
 )
-_IN_TIME_ONLY, _FLAGGED_ONLY = text("flag = 0"), text("flag <> 0")
 _FIRST = text("SELECT min(at_us) FROM events WHERE machine_id = :machine AND flag = 0")
-_FLAGGED = text("SELECT count(*) FROM events WHERE machine_id = :machine AND flag <> 0")
+_FLAGGED = text(
+    f"SELECT count(*) FROM events WHERE machine_id = :machine AND {flags_in(None, flagged=True)}"  # noqa: S608 - ours
+)
 _SPANS = text(
     "SELECT min(at_us), max(at_us) FROM events WHERE machine_id = :machine AND flag = 0 GROUP BY epoch_id"
 )
@@ -89,6 +96,8 @@ class EventStore:
 
         Machines that were retired or erased meanwhile are left out; that is decided inside the transaction.
         """
+        if recording.codes:
+            self._describe(recording)
         self._months.prepare(recording.events)
         with self._months_may_be_gone(), self.database.write() as connection:
             gone = absent(connection, recording.machines)
@@ -99,6 +108,14 @@ class EventStore:
                 return self._store(connection, recording)
             kept = recording.without_machines(gone)
             return replace(_of_part(self._store(connection, kept), kept), absent=frozenset(gone))
+
+    def _describe(self, recording: EventWrite) -> None:
+        """Add described codes to the catalogue, in a transaction of their own: nothing else is locked by it."""
+        with self.database.write() as connection:
+            active = active_machines(connection, {machine for machine, _ in recording.codes})
+            codes = [(machine, code) for machine, code in recording.codes if machine in active]
+            left_out = describe_codes(connection, codes, most=self.limits.codes)
+            note_excess(connection, left_out, recording.received_us)
 
     def _store(self, connection: Connection, recording: EventWrite) -> WriteResult:
         """Write a recording; each step touches its rows in one order, so that commits never wait in a circle."""
@@ -175,7 +192,7 @@ class EventStore:
             return [(from_us(first), from_us(last)) for first, last in rows]
 
     def flagged(self, machine: Machine) -> int:
-        """Return how many of a machine's events are kept out of windows for their time."""
+        """Return how many of a machine's alarms are kept out of windows for their time."""
         with self.database.read() as connection:
             return int(connection.execute(_FLAGGED, {"machine": machine.row_id}).scalar_one())
 
@@ -218,14 +235,16 @@ class EventStore:
             wanted.append(events.c.code == query.code)
         if query.before is not None:
             wanted.append(tuple_(*place) < tuple_(*query.before))
-        kind = _FLAGGED_ONLY if query.flagged else _IN_TIME_ONLY
+        kind = text(flags_in(query.kind, flagged=query.flagged))
         newest_first = [part.desc() for part in place]
         statement = select(events).where(*wanted, kind).order_by(*newest_first).limit(query.limit + 1)
         with self.database.read() as connection:
             rows = connection.execute(statement).fetchall()
         shown, more = rows[: query.limit], len(rows) > query.limit
         alarms = [
-            StoredAlarm(from_us(row.at_us), row.code, from_us(row.received_us), _FLAGS.get(row.flag))
+            StoredAlarm(
+                from_us(row.at_us), row.code, from_us(row.received_us), time_flag_of(row.flag), kind_of(row.flag)
+            )
             for row in shown
         ]
         last = Cursor(shown[-1].at_us, shown[-1].code, shown[-1].epoch_id, shown[-1].seq) if more else None

@@ -11,6 +11,7 @@ from uuid import UUID
 from forecasting.series import AlarmSeries
 from service.database.event_row import EventRow
 from service.machines.models import Agent
+from wire.events import CodeDescription, TransitionKind
 from wire.identity import MachineId
 from wire.state import Note
 
@@ -58,6 +59,7 @@ class EventWrite:
     continued: set[tuple[int, UUID]] = field(default_factory=set)
     renumber_clashes: bool = False  # store events whose number is taken by another event under another number
     duplicate_agents: dict[int, Note] = field(default_factory=dict)  # of machines with a second agent
+    codes: list[tuple[int, CodeDescription]] = field(default_factory=list)  # as machines describe them
 
     @property
     def is_empty(self) -> bool:
@@ -70,6 +72,7 @@ class EventWrite:
             self.seen_machines,
             self.unregistered,
             self.released_quarantine,
+            self.codes,
         )
         return not any(parts) and not self.duplicate_agents
 
@@ -130,12 +133,16 @@ class EventWriter(Protocol):
 
 
 class StoredAlarm(NamedTuple):
-    """One alarm as it stands in the store; ``flag`` says why it is kept out of windows, if it is."""
+    """One alarm as it stands in the store; ``flag`` says why it is kept out of windows, if it is.
+
+    With a ``kind`` it was not raised but cleared, acknowledged or a reason for a stop.
+    """
 
     at: datetime
     code: int
     received_at: datetime
     flag: str | None
+    kind: TransitionKind | None = None
 
 
 class Cursor(NamedTuple):
@@ -157,6 +164,7 @@ class PageQuery:
     until: datetime | None = None
     code: int | None = None
     flagged: bool = False
+    kind: TransitionKind | None = None  # raised alarms
 
 
 @dataclass(frozen=True)

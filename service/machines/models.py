@@ -151,6 +151,7 @@ class MachineLimits:
     quarantined_bytes: int = 16_000_000
     samples: int = 10
     unenrolled: int = 1_000
+    codes: int = 2_000  # described by the machine
 
 
 class ExcessKind(StrEnum):
@@ -160,6 +161,7 @@ class ExcessKind(StrEnum):
     EPOCHS = "epochs"
     QUARANTINE = "quarantine"
     UNENROLLED = "unenrolled"
+    CODES = "codes"
 
 
 class Excess(NamedTuple):

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from service.database.dialect import Rows, copy_rows
-from service.database.event_row import EventRow
+from service.database.event_row import EventRow, kind_of
 from service.database.tables import events
 from service.errors import Unavailable
 from service.machines.epoch_store import Body, Clash
@@ -23,7 +23,8 @@ _HOLD = text("SELECT id, last_seq FROM epochs WHERE id = ANY(CAST(:epochs AS int
 # Of an epoch that came from SQLite, or from before there were several writers, the highest number is not kept yet.
 _HIGHEST = text("SELECT max(seq) FROM events WHERE epoch_id = :epoch")
 _STORED = text(
-    "SELECT e.epoch_id, e.seq, e.code, e.at_us FROM unnest(CAST(:epochs AS int[]), CAST(:firsts AS bigint[]),"
+    "SELECT e.epoch_id, e.seq, e.code, e.at_us, e.flag"
+    " FROM unnest(CAST(:epochs AS int[]), CAST(:firsts AS bigint[]),"
     " CAST(:lasts AS bigint[])) AS r (epoch_id, first, last)"
     " JOIN events e ON e.epoch_id = r.epoch_id AND e.seq >= r.first AND e.seq <= r.last"
 )
@@ -57,7 +58,7 @@ def insert_new(
     clashes: list[Clash] = []
     for epoch, event in zip(epochs, recording.events, strict=True):
         machine, _, seq, code, at_us, flag = event
-        body = (code, at_us)
+        body = (code, at_us, kind_of(flag))
         kept = known.setdefault((epoch, seq), body)
         if kept is body:  # neither the table nor this write had it
             fresh.append(event)
@@ -85,7 +86,7 @@ def _stored(
         return {}
     values = dict(zip(("epochs", "firsts", "lasts"), map(list, zip(*spans, strict=True)), strict=True))
     found = connection.execute(_STORED, values)
-    return {(epoch, seq): (code, at_us) for epoch, seq, code, at_us in found}
+    return {(epoch, seq): (code, at_us, kind_of(flag)) for epoch, seq, code, at_us, flag in found}
 
 
 def _advance_high_water(connection: Connection, rows: Rows, highest: Mapping[int, int]) -> None:

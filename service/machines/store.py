@@ -243,6 +243,12 @@ _SQLITE = "SELECT id FROM machines WHERE id IN ({marks}) AND state <> 'retired'"
 _POSTGRESQL = "SELECT id FROM machines WHERE id = ANY(%s) AND state <> 'retired' ORDER BY id FOR KEY SHARE"
 
 
+def active_machines(connection: Connection, chosen: Collection[int]) -> set[int]:
+    """Return which of these machines are neither retired nor erased, without locking them."""
+    active = machines.c.state != MachineState.RETIRED.value
+    return set(connection.execute(select(machines.c.id).where(machines.c.id.in_(chosen), active)).scalars())
+
+
 def absent(connection: Connection, machines: Collection[int]) -> set[int]:
     """Return which of these machines are retired or erased; the others stay until the transaction ends.
 

@@ -13,7 +13,8 @@ from threading import Thread
 import pytest
 
 from edge_agent.doctor import examine
-from edge_agent.spool import Appendix, Spool
+from edge_agent.spool import Spool
+from edge_agent.spool_models import Appendix
 from tests.conftest import Mosquitto, free_port, require
 from tests.system.conftest import clean_environment
 from wire.broker_check import Finding
@@ -174,7 +175,7 @@ def test_status_tells_a_spool_whose_agent_is_gone(tmp_path: Path) -> None:
     spool.close()
     done = edge("status", "--spool-path", tmp_path / "spool", "--json")
     assert done.returncode == 1
-    notes = {"skipped": 0, "last_skipped": None, "warning": None}
+    notes = {"transitions": 0, "skipped": 0, "last_skipped": None, "warning": None}
     assert json.loads(done.stdout) == {"running": False, "spooled": 0, "gaps": 0, "oldest": None, **notes}
 
 

@@ -11,7 +11,8 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from edge_agent.publisher import Publisher
-from edge_agent.spool import Appendix, Spool
+from edge_agent.spool import Spool
+from edge_agent.spool_models import Appendix
 from tests.conftest import Mosquitto, wait_until
 from wire.acks import Ack
 from wire.alarm import Alarm

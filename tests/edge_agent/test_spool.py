@@ -1,8 +1,9 @@
 """The spool: nothing leaves it but by an ack, nothing is numbered twice, what is dropped is told."""
 
+import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -12,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_agent.errors import SpoolUnusable
-from edge_agent.spool import Appendix, Spool
+from edge_agent.spool import Spool
+from edge_agent.spool_models import NOTHING, Appendix, NamedCode, Transition
+from edge_agent.status import inspect_spool
 from tests.conftest import require
 from wire.alarm import Alarm
-from wire.events import GapReason
+from wire.codec import encode, exceeds_limit
+from wire.events import EventBatch, GapReason, TransitionKind
 from wire.state import Note
 
 START = datetime(2026, 11, 16, tzinfo=UTC)
@@ -53,6 +57,99 @@ def test_skipped_rows_are_counted_over_restarts_and_the_last_one_is_kept(tmp_pat
     again = Spool(tmp_path / "spool")
     assert (again.skipped, again.last_skipped and again.last_skipped.text) == (3, "byte 99: no code")
     assert again.depth().events == 2
+
+
+def test_transitions_are_numbered_among_the_alarms_in_the_order_of_the_source(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    jam, door = Alarm(START, 139), Alarm(START, 7)
+    changes = [Transition(jam, TransitionKind.CLEARED, 1), Transition(door, TransitionKind.ACKNOWLEDGED, 2)]
+    spool.append([jam, jam], "here", NOTHING, changes)
+    pending = spool.pending(0, 10)
+    assert [event.seq for event in pending.events] == [1, 3]
+    assert [(one.seq, one.code, one.kind) for one in pending.transitions] == [
+        (2, 139, TransitionKind.CLEARED),
+        (4, 7, TransitionKind.ACKNOWLEDGED),
+    ]
+    assert pending.last_seq == 4
+    assert spool.delete_acked(spool.epoch, [(1, 4)]) == 4
+    assert spool.pending(0, 10).is_empty
+
+
+def test_a_spool_of_the_first_layout_is_upgraded_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "spool"
+    Spool(path).close()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DROP TABLE events")
+        database.execute("DROP TABLE codes")
+        database.execute(
+            "CREATE TABLE events"
+            " (seq INTEGER PRIMARY KEY AUTOINCREMENT, code INTEGER NOT NULL, at_us INTEGER NOT NULL)"
+        )
+        database.execute(
+            "CREATE TABLE codes (name TEXT PRIMARY KEY, code INTEGER NOT NULL, text TEXT NOT NULL,"
+            " severity TEXT NOT NULL) WITHOUT ROWID"
+        )
+        database.execute("INSERT INTO events VALUES (41, 7, 1700000000000000)")
+        database.execute("INSERT INTO codes VALUES ('Door open', 7, '', '')")
+    before = inspect_spool(path)
+    assert before is not None
+    assert (before.events, before.transitions) == (1, 0)
+    spool = Spool(path)
+    spool.append(alarms(1), "here", NOTHING, [Transition(Alarm(START, 7), TransitionKind.CLEARED, 0)])
+    pending = spool.pending(0, 10)
+    assert [(event.seq, event.code) for event in pending.events] == [(41, 7), (43, 100)]
+    assert [(one.seq, one.kind) for one in pending.transitions] == [(42, TransitionKind.CLEARED)]
+    assert [described.name for described in pending.codes] == ["Door open"]
+
+
+def test_a_code_is_described_with_its_first_events_until_one_is_acked(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    door = NamedCode("Door open", 7, "The door\nis open", "high")
+    spool.append([Alarm(START, 139)], "a")
+    spool.append([Alarm(START, 7), Alarm(START, 7)], "b", Appendix(codes=(door,)))
+    assert spool.pending(0, 1).codes == []
+    (sent,) = spool.pending(1, 1).codes
+    assert (sent.code, sent.name, sent.text, sent.severity) == (7, "Door open", "The door\ufffdis open", "high")
+    assert len(spool.pending(2, 1).codes) == 1, "the first event may be lost on its way"
+    spool.delete_acked(spool.epoch, [(1, 1), (3, 3)])
+    assert len(spool.pending(0, 10).codes) == 1, "event 2, with which it was sent first, is not acked"
+    spool.delete_acked(spool.epoch, [(2, 2)])
+    spool.append([Alarm(START, 7)], "c")
+    assert spool.pending(0, 10).codes == []
+    spool.close()
+    assert Spool(tmp_path / "spool").pending(0, 10).codes == []
+
+
+def test_a_description_is_not_lost_with_an_evicted_event(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", max_events=2)
+    spool.append([Alarm(START, 7)], "a", Appendix(codes=(NamedCode("Door open", 7, "", ""),)))
+    assert len(spool.pending(0, 10).codes) == 1
+    spool.append(alarms(2), "b")
+    spool.delete_acked(spool.epoch, [(1, 3)])
+    spool.append([Alarm(START, 7)], "c")
+    assert [described.name for described in spool.pending(0, 10).codes] == ["Door open"]
+
+
+def test_the_longest_descriptions_fit_into_messages_with_every_event(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    last = 10**9
+    codes = [NamedCode(f"{'🔥' * 290}{number}", last + number, "🔥" * 500, "🔥" * 100) for number in range(20)]
+    lost = [Appendix(lost=(START, START + timedelta(seconds=1)))] * 100
+    for appendix in lost:
+        spool.append([], "x", appendix)
+    changes = [Transition(Alarm(START, last + n % 20), TransitionKind.ACKNOWLEDGED, 0) for n in range(1000)]
+    spool.append([], "y", Appendix(codes=tuple(codes)), changes)
+    described, seq, sent = set[int](), 0, 0
+    while not (pending := spool.pending(seq, 500)).is_empty:
+        batch = EventBatch(
+            epoch=pending.epoch, transitions=pending.transitions, gaps=pending.gaps, codes=pending.codes
+        )
+        assert not exceeds_limit(encode(batch))
+        described |= {one.code for one in pending.codes}
+        assert {one.code for one in pending.transitions} <= described
+        seq, sent = pending.last_seq, sent + len(pending.transitions)
+        spool.delete_acked(spool.epoch, [(1, seq)])
+    assert (len(described), sent) == (20, 1000)
 
 
 def test_a_loss_at_the_source_is_a_gap_with_a_number_of_its_own(tmp_path: Path) -> None:

@@ -20,12 +20,19 @@ delimiter = ";"
 time = "Zeit"
 code = "Nr"
 text = "Text"
+state = "Status"
 """
 
 
 def test_alarms_are_shown_and_nothing_is_stored(tmp_path: Path) -> None:
     log, spool = tmp_path / "log.csv", tmp_path / "spool"
-    rows = ["Zeit;Nr;Text", "2026-11-16 08:00:00;139;Jam", "2026-11-16 08:00:01;F7;Door open", "x;y;z"]
+    rows = [
+        "Zeit;Nr;Text;Status",
+        "2026-11-16 08:00:00;139;;1",
+        "2026-11-16 08:00:01;F7;Door open;1",
+        "2026-11-16 08:00:01;139;;0",
+        "x;y;z;1",
+    ]
     log.write_text("\n".join([*rows, ""]))
     config = tmp_path / "edge.toml"
     config.write_text(CONFIG.format(log=log, spool=spool))
@@ -37,4 +44,5 @@ def test_alarms_are_shown_and_nothing_is_stored(tmp_path: Path) -> None:
     assert (lines[1][0], lines[1][2:]) == ("new", ["is", "F7:", "Door", "open"])
     assert lines[2] == ["raised", "2026-11-16T07:00:00.000Z", "139"]
     assert lines[3] == ["raised", "2026-11-16T07:00:01.000Z", lines[1][1]]
+    assert lines[4] == ["cleared", "2026-11-16T07:00:01.000Z", "139"]
     assert not list(tmp_path.glob("spool*"))

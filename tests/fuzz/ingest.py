@@ -26,6 +26,7 @@ from wire.timestamps import to_us
 
 _EARLIEST_US, _LATEST_US = 946_684_800_000_000, 4_102_444_800_000_000  # 2000 and 2100, written out
 _FUTURE_US, _OLD_US = to_us(NOW) + 300_000_000, to_us(NOW) - 400 * 86_400_000_000
+_LISTS = ("events", "gaps", "transitions")
 Ranges = dict[tuple[MachineId, UUID], list[tuple[int, int]]]
 
 
@@ -98,12 +99,11 @@ class Ingest:
             assert 0 <= row.code < 2**31
             assert _EARLIEST_US <= row.at_us < _LATEST_US
             believed = TOO_OLD if row.at_us < _OLD_US else FROM_THE_FUTURE if row.at_us > _FUTURE_US else IN_TIME
-            assert row.flag == believed
+            assert row.flag % 4 == believed
             ((code, at_us, flag),) = self._ask(query, row.machine, row.epoch.hex, row.seq)
-            if (code, at_us) == (row.code, row.at_us):
-                assert flag == row.flag
+            if (code, at_us, flag) == (row.code, row.at_us, row.flag):
                 continue
-            (moved,) = renumbered([(row, (code, at_us))])
+            (moved,) = renumbered([(row, (code, at_us, None))])
             found = self._ask(query, row.machine, moved.epoch.hex, moved.seq)
             assert found == [(row.code, row.at_us, row.flag)], "an event is stored nowhere"
 
@@ -141,13 +141,13 @@ class Ingest:
 
 
 def _items(payload: bytes) -> int | None:
-    """Return how many events and gaps a batch holds, read by other means than the decoder's; None for no batch."""
+    """Return how many items a batch holds, read by other means than the decoder's; None for no batch."""
     try:
         batch = json.loads(payload, parse_int=lambda digits: digits)
-        events, gaps = batch.get("events", []), batch.get("gaps", [])
+        lists = [batch.get(name, []) for name in _LISTS]
     except (ValueError, RecursionError, AttributeError):
         return None
-    return len(events) + len(gaps) if isinstance(events, list) and isinstance(gaps, list) else None
+    return sum(map(len, lists)) if all(isinstance(items, list) for items in lists) else None
 
 
 def _readable(kept: QuarantineRow) -> list[tuple[UUID, tuple[int, int]]]:
@@ -157,14 +157,12 @@ def _readable(kept: QuarantineRow) -> list[tuple[UUID, tuple[int, int]]]:
     try:
         batch: dict[str, Any] = json.loads(kept.body)
         epoch = UUID(batch["epoch"])
-        items: list[Any] = [*batch.get("events", []), *batch.get("gaps", [])]
+        items: list[Any] = [item for name in _LISTS for item in batch.get(name, [])]
         (item,) = items
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return []
     # What was refused as a whole is kept as it came, and nobody is acked for it.
-    taken_apart = kept.body.startswith(
-        (f'{{"epoch":"{epoch}","events":['.encode(), f'{{"epoch":"{epoch}","gaps":['.encode())
-    )
+    taken_apart = kept.body.startswith(tuple(f'{{"epoch":"{epoch}","{name}":['.encode() for name in _LISTS))
     if not taken_apart or not isinstance(item, dict):
         return []
     seqs = item["seqs"] if "seqs" in item else [item.get("seq")] * 2

@@ -68,7 +68,12 @@ def _batch(dice: Random) -> dict[str, Any]:
         start = dice.randrange(1, 500)
         last = start + dice.choice((0, 1, 90, 2**40))
         gaps = [{"seqs": [start, last], "first_at": _at(dice), "last_at": isoformat(NOW), "reason": "spool_full"}]
-    return {"epoch": str(dice.choice(EPOCHS)), "events": events, "gaps": gaps}
+    more: dict[str, Any] = {}
+    if dice.random() < 0.2:
+        kinds = ("cleared", "acknowledged", "stopped", "resumed")
+        more["transitions"] = [{**event, "kind": dice.choice(kinds)} for event in events[::2]]
+        events = events[1::2]
+    return {"epoch": str(dice.choice(EPOCHS)), "events": events, "gaps": gaps, **more}
 
 
 def _state(dice: Random) -> dict[str, Any]:

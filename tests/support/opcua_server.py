@@ -61,7 +61,7 @@ class OpcuaServer:
         """Set every tag to zero and clear all conditions."""
         for name, value in (("word", 0), ("code", 0), ("flag", False), ("text", "")):
             self.write(name, value)
-        for name in ("Alarm", "Warning"):
+        for name in ("Alarm", "Warning", "StopReason"):
             self.write(name, [self.alarm(0)])
         for name in self.conditions:
             self.condition(name, active=False)
@@ -108,7 +108,7 @@ class OpcuaServer:
         await new_struct(server, number, "PackMLAlarm", fields)
         await server.load_data_type_definitions()
         admin = await server.nodes.objects.add_object(ua.NodeId("Admin", number), "Admin")
-        for name in ("Alarm", "Warning"):
+        for name in ("Alarm", "Warning", "StopReason"):
             self.nodes[name] = await admin.add_variable(ua.NodeId(name, number), name, [self.alarm(0)])
 
     @staticmethod
@@ -132,11 +132,11 @@ class OpcuaServer:
         """Add a Boolean tag."""
         self._call(self.machine.add_variable(ua.NodeId(name, self.namespace), name, False))  # noqa: FBT003
 
-    def condition(self, name: str, *, active: bool, message: str = "") -> None:
+    def condition(self, name: str, *, active: bool, message: str = "", acked: bool = False) -> None:
         """Send an event of a condition; it is retained while it is active."""
-        self._call(self._condition(name, active=active, message=message))
+        self._call(self._condition(name, active=active, message=message, acked=acked))
 
-    async def _condition(self, name: str, *, active: bool, message: str) -> None:
+    async def _condition(self, name: str, *, active: bool, message: str, acked: bool) -> None:
         if name not in self.conditions:
             made = await self.server.get_event_generator(ua.ObjectIds.AlarmConditionType, ua.ObjectIds.Server)
             made.event.add_property(
@@ -147,6 +147,7 @@ class OpcuaServer:
         event = self.conditions[name].event
         event.Retain = active
         setattr(event, "ActiveState/Id", active)
+        setattr(event, "AckedState/Id", acked)
         await self.conditions[name].trigger(message=message or name)
 
     def stop(self) -> None:

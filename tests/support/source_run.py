@@ -8,13 +8,13 @@ from typing import Any
 
 from edge_agent.agent import read_into_spool
 from edge_agent.settings import Settings, SourceKind
-from edge_agent.sources import SourceBatch
 from edge_agent.sources.build import build_source
 from edge_agent.sources.codes import CodeBook
 from edge_agent.spool import Spool
 from tests.conftest import wait_until
 from wire.clock import PlantClock
-from wire.events import AlarmEvent, Gap
+from wire.events import AlarmEvent, Gap, TransitionKind
+from wire.timestamps import from_us
 
 
 def source_settings(kind: SourceKind, options: dict[str, Any], **more: Any) -> Settings:
@@ -27,7 +27,6 @@ class SourceRun:
     def __init__(self, folder: Path, settings: Settings, mapped: dict[str, int] | None = None) -> None:
         self.path = folder / "spool"
         self.spool = Spool(self.path)
-        self.cleared: list[int] = []
         self._codes, self._stop, self._clock = CodeBook(mapped), Event(), PlantClock()
         self._codes.restore(self.spool.codes())
         self._source = build_source(settings, self._clock, self._codes)
@@ -35,18 +34,10 @@ class SourceRun:
         self._thread = Thread(target=self._run)
         self._thread.start()
 
-    def batches(self, bookmark: str | None, stop: Event) -> Any:
-        for batch in self._source.batches(bookmark, stop):
-            yield self._seen(batch)
-
-    def _seen(self, batch: SourceBatch) -> SourceBatch:
-        self.cleared += [alarm.code for alarm in batch.cleared]
-        return batch
-
     def _run(self) -> None:
         read_into_spool(
             self.spool,
-            self,
+            self._source,
             self._stop,
             wake=lambda: None,
             clock=self._clock,
@@ -57,12 +48,22 @@ class SourceRun:
     @property
     def events(self) -> list[AlarmEvent]:
         with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as database:
-            count = database.execute("SELECT count(*) FROM events").fetchone()[0]
-        return self.spool.pending(0, count).events
+            rows = database.execute("SELECT seq, code, at_us FROM events WHERE kind = 0 ORDER BY seq").fetchall()
+        return [AlarmEvent(seq=seq, code=code, at=from_us(at)) for seq, code, at in rows]
 
     @property
     def raised(self) -> list[int]:
         return [event.code for event in self.events]
+
+    @property
+    def cleared(self) -> list[int]:
+        return self.changed(TransitionKind.CLEARED)
+
+    def changed(self, kind: TransitionKind) -> list[int]:
+        """Return the codes of the transitions of a kind, as the spool has them."""
+        with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as database:
+            query = "SELECT code FROM events WHERE kind = ? ORDER BY seq"
+            return [code for (code,) in database.execute(query, (kind.number,))]
 
     @property
     def gaps(self) -> list[Gap]:

@@ -67,6 +67,22 @@ def test_a_bad_event_with_a_readable_number_can_still_be_acked() -> None:
     assert json.loads(bad.body)["seq"] == 9
 
 
+def test_a_bad_transition_or_code_is_judged_alone() -> None:
+    cleared = {**GOOD, "kind": "cleared"}
+    door = {"code": 7, "name": "Door open"}
+    batch = decode_batch(
+        payload(
+            {**GOOD, "seq": 2},
+            transitions=[{**cleared, "seq": 3}, {**GOOD, "seq": 4, "kind": "gone"}],
+            codes=[door, {**door, "name": "two\nlines"}],
+        )
+    )
+    assert [transition.kind for transition in batch.transitions] == ["cleared"]
+    assert [described.name for described in batch.codes] == ["Door open"]
+    assert [(bad.kind, bad.seqs) for bad in batch.rejected] == [("transitions", (4, 4)), ("codes", None)]
+    assert [event.seq for event in batch.events] == [2]
+
+
 @pytest.mark.parametrize("seq", [0, -1, True, 1.0, "1", 2**63, None])
 def test_a_bad_event_without_a_readable_number_cannot(seq: object) -> None:
     (bad,) = decode_batch(payload({**GOOD, "seq": seq})).rejected
@@ -93,6 +109,13 @@ def test_a_gap_that_runs_backwards_is_bad_and_acks_nothing() -> None:
         (b'{"epoch":7,"events":[]}', "bad_epoch"),
         (json.dumps({"epoch": EPOCH, "events": {}}).encode(), "bad_shape"),
         (json.dumps({"epoch": EPOCH, "events": [GOOD] * 501}).encode(), "too_many"),
+        (
+            json.dumps(
+                {"epoch": EPOCH, "events": [GOOD] * 300, "transitions": [{**GOOD, "kind": "cleared"}] * 201}
+            ).encode(),
+            "too_many",
+        ),
+        (json.dumps({"epoch": EPOCH, "transitions": {}}).encode(), "bad_shape"),
         (b" " * (MAX_BYTES + 1), "oversize"),
     ],
 )

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wire.enums import Severity
+from wire.enums import EntryOrigin, Severity
 from wire.rest.texts import PRINTABLE, PrintableText
 
 _LINK: Final = r'^(https?://[^\x00-\x20\x7f"<>\\/?#][^\x00-\x20\x7f"<>\\]*)?$'
@@ -21,7 +21,11 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "severity": "high",
     "target": True,
     "response": _RESPONSE,
+    "origin": "admin",
 }
+
+
+_EXAMPLE_UPDATE: Final = {name: value for name, value in _EXAMPLE.items() if name not in ("code", "origin")}
 
 
 class AlarmResponse(BaseModel):
@@ -50,9 +54,7 @@ NO_RESPONSE: Final = AlarmResponse()
 class EntryUpdate(BaseModel):
     """Everything the catalogue holds of one code."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{name: value for name, value in _EXAMPLE.items() if name != "code"}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE_UPDATE]})
 
     text: Annotated[PrintableText, Field(max_length=200)]
     severity: Severity
@@ -70,6 +72,11 @@ class EntryView(BaseModel):
     severity: str
     target: bool
     response: AlarmResponse
+    origin: EntryOrigin = Field(
+        default=EntryOrigin.ADMIN,
+        description="`machine`: text and severity are from the machine, and the code is not forecast until an "
+        "admin saves the entry.",
+    )
 
 
 class CatalogueView(BaseModel):

@@ -5,6 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.enums import MachineState
+from wire.events import TransitionKind
 from wire.identity import Identifier
 from wire.state import Note
 from wire.timestamps import UtcDatetime
@@ -44,6 +45,7 @@ _EXAMPLE_ALARM: Final[dict[str, Any]] = {
     "severity": "high",
     "received_at": "2026-11-16T07:47:00.310Z",
     "flag": None,
+    "kind": None,
 }
 
 
@@ -103,7 +105,7 @@ class Fleet(BaseModel):
 
 
 class AlarmView(BaseModel):
-    """An alarm the machine raised."""
+    """An alarm the machine raised, or a change of one."""
 
     at: UtcDatetime
     code: int
@@ -111,6 +113,7 @@ class AlarmView(BaseModel):
     severity: str
     received_at: UtcDatetime
     flag: str | None = Field(description="Why it is kept out of windows: from_the_future or too_old.")
+    kind: TransitionKind | None = Field(default=None, description="What happened to it; null: it was raised.")
 
 
 class AlarmsPage(BaseModel):

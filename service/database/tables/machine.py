@@ -131,6 +131,8 @@ catalogue = Table(
     Column("severity", Text, nullable=False),
     Column("target", Boolean, nullable=False),
     *(Column(name, Text, nullable=True) for name in ("cause", "consequence", "action", "link")),
+    Column("origin", Text, nullable=False, server_default="admin"),  # or machine: as an agent described it
+    Column("described_by", Integer, nullable=True),  # the machine of such an entry
     CheckConstraint("severity IN ('low', 'medium', 'high')", name="severity"),
 )
 

@@ -9,7 +9,7 @@ from service.page.components.data_table import Cell, Column, DataTable, Row, act
 from service.page.layout import PageContext
 from service.page.notifications.answers import response_cell
 from service.page.texts import text
-from wire.enums import Role, Severity
+from wire.enums import EntryOrigin, Role, Severity
 from wire.rest.catalogue import AlarmResponse, EntryView
 
 _RESPONSE = tuple(AlarmResponse.model_fields)
@@ -81,7 +81,7 @@ class CataloguePanel:
     def _row(self, entry: EntryView) -> Row:
         cells: list[Cell] = [
             alarm(entry.code, entry.text, entry.severity),
-            text("alarms.catalogue.yes") if entry.target else text("alarms.catalogue.no"),
+            text(f"alarms.catalogue.{_forecast(entry)}"),
             entry.response.cause,
             response_cell(entry.response.model_copy(update={"cause": None})),
         ]
@@ -89,6 +89,12 @@ class CataloguePanel:
             label = text("alarms.catalogue.edit_title", code=entry.code)
             cells.append(actions_cell(("edit", text("alarms.catalogue.edit"), label)))
         return Row(str(entry.code), cells)
+
+
+def _forecast(entry: EntryView) -> str:
+    if entry.target:
+        return "yes"
+    return "from_machine" if entry.origin is EntryOrigin.MACHINE else "no"
 
 
 def _order(entry: EntryView) -> tuple[bool, int]:

@@ -6,7 +6,8 @@ import pytest
 
 from edge_agent.errors import ConfigRejected
 from edge_agent.sources.codes import CodeBook, read_code_map
-from edge_agent.spool import Appendix, NamedCode, Spool
+from edge_agent.spool import Spool
+from edge_agent.spool_models import Appendix, NamedCode
 from wire.log_rows import RowRejected
 
 

@@ -47,17 +47,31 @@ def reader(first_line: str, **options: Any) -> ColumnReader:
     ],
 )
 def test_line_is_read_by_its_columns(header: str, line: str, options: dict[str, Any]) -> None:
-    alarm = reader(header, **options).read(line + "\r\n")
-    assert alarm is not None
-    assert (alarm.code, alarm.at.replace(microsecond=0)) == (7, datetime(2026, 11, 16, 7, tzinfo=UTC))
+    record = reader(header, **options).read(line + "\r\n")
+    assert record is not None
+    at = record.alarm.at.replace(microsecond=0)
+    assert (record.alarm.code, at, record.kind) == (7, datetime(2026, 11, 16, 7, tzinfo=UTC), None)
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "preset", "kind"),
+    [
+        (WINCC, '46342333333,3333;1;0;1;7;"16.11.2026 08:00:00";"Jam";"PLC_1"', "wincc", "cleared"),
+        (WINCC, '46342333333,3333;1;3;1;7;"16.11.2026 08:00:00";"Jam";"PLC_1"', "wincc", "acknowledged"),
+        (IGNITION, "a-1,prov:x,Infeed/Jam,2026-11-16 08:00:00,Clear,High", "ignition", "cleared"),
+        (IGNITION, "a-1,prov:x,Infeed/Jam,2026-11-16 08:00:00,Ack,High", "ignition", "acknowledged"),
+    ],
+)
+def test_line_may_end_or_acknowledge_an_alarm(header: str, line: str, preset: str, kind: str) -> None:
+    record = reader(header, preset=preset).read(line)
+    assert record is not None
+    assert (record.alarm.code, record.kind) == (7, kind)
 
 
 @pytest.mark.parametrize(
     ("header", "line", "preset"),
     [
-        (WINCC, '46342333333,3333;1;0;1;7;"16.11.2026 08:00:00";"Jam";"PLC_1"', "wincc"),
-        (WINCC, '46342333333,3333;1;3;1;7;"16.11.2026 08:00:00";"Jam";"PLC_1"', "wincc"),
-        (IGNITION, "a-1,prov:x,Infeed/Jam,2026-11-16 08:00:00,Clear,High", "ignition"),
+        (WINCC, '46342333333,3333;1;9;1;7;"16.11.2026 08:00:00";"Jam";"PLC_1"', "wincc"),
         (WINCC, WINCC, "wincc"),
         (WINCC, "\n", "wincc"),
     ],

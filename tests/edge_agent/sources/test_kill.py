@@ -14,7 +14,6 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from edge_agent.spool import Spool
 from edge_agent.status import inspect_spool
 from tests.conftest import Mosquitto, free_port, wait_until
 from tests.support.plc_servers import ModbusServer
@@ -54,16 +53,15 @@ class Agent:
 
     def stored(self) -> int:
         view = inspect_spool(self.folder / "spool")
-        return view.events if view else 0
+        return view.events - view.transitions if view else 0
 
     def until_stored(self, count: int) -> None:
         wait_until(lambda: self.stored() >= count, f"{count} events are stored")
 
     def codes(self) -> list[int]:
-        spool = Spool(self.folder / "spool")
-        found = [event.code for event in spool.pending(0, 100_000).events]
-        spool.close()
-        return found
+        with closing(sqlite3.connect(f"file:{self.folder / 'spool'}?mode=ro", uri=True)) as database:
+            query = "SELECT code FROM events WHERE kind = 0 ORDER BY seq"
+            return [code for (code,) in database.execute(query)]
 
 
 def last_code(folder: Path) -> int:

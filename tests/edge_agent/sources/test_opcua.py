@@ -17,6 +17,7 @@ from tests.conftest import free_port
 from tests.support.opcua_server import OpcuaServer
 from tests.support.source_run import SourceRun, source_settings
 from wire.clock import PlantClock
+from wire.events import TransitionKind
 
 CODE: dict[str, Any] = {"as": "code", "node": "ns=2;s=code"}
 BITS: dict[str, Any] = {"as": "bits", "node": "ns=2;s=word", "code": 1000}
@@ -83,7 +84,7 @@ def test_flood_of_changes_is_complete(run: Any, server: OpcuaServer) -> None:
     found = tags(run, CODE)
     for first in range(1, 10_001, 500):
         server.write_all("code", list(range(first, first + 500)))
-        found.until(lambda run, last=first + 499: run.spool.depth().events == last, "all changes are stored")
+        found.until(lambda run, last=first + 499: len(run.raised) == last, "all changes are stored")
     assert found.raised == list(range(1, 10_001))
 
 
@@ -126,6 +127,27 @@ def test_packml_alarms_are_active_while_their_trigger_is_true(run: Any, server: 
     server.write("Alarm", [server.alarm(139), server.alarm(7, trigger=True)])
     found.until_raised(139, 8, 7)
     assert (found.raised, found.cleared) == ([139, 8, 7], [139])
+
+
+def test_packml_stop_reason_is_a_stop_and_no_alarm(run: Any, server: OpcuaServer) -> None:
+    found = run(mode="packml", node="ns=2;s=Admin").until_read()
+    server.write("Alarm", [server.alarm(139, "Jam", trigger=True)])
+    found.until_raised(139)
+    server.write("StopReason", [server.alarm(139, "Jam", trigger=True)])
+    found.until(lambda run: run.changed(TransitionKind.STOPPED) == [139], "the machine stands")
+    server.write("StopReason", [server.alarm(0)])
+    found.until(lambda run: run.changed(TransitionKind.RESUMED) == [139], "the machine runs again")
+    assert (found.raised, found.cleared) == ([139], [])
+
+
+def test_condition_is_acknowledged_once(run: Any, server: OpcuaServer) -> None:
+    server.condition("Jam", active=True)
+    found = run(mode="conditions").until_raised(1)
+    server.condition("Jam", active=True, acked=True)
+    server.condition("Jam", active=True, acked=True, message="Still there")
+    server.condition("Jam", active=False, acked=True)
+    found.until(lambda run: len(run.cleared) == 1, "it is cleared")
+    assert found.changed(TransitionKind.ACKNOWLEDGED) == found.cleared == found.raised
 
 
 def test_conditions_are_raised_once_through_refresh_and_reconnect(run: Any, server: OpcuaServer) -> None:

@@ -14,7 +14,7 @@ def test_a_warning_says_which_machine_has_too_much_of_what(
     service: Service, stores: Stores, filler: Machine
 ) -> None:
     assert not {"too_many_gaps", "too_many_epochs", "quarantine_full"} & service.health().warnings.keys()
-    of_machines = (ExcessKind.GAPS, ExcessKind.EPOCHS, ExcessKind.QUARANTINE)
+    of_machines = (ExcessKind.GAPS, ExcessKind.EPOCHS, ExcessKind.QUARANTINE, ExcessKind.CODES)
     counts: dict[tuple[int, ExcessKind], int] = {(filler.row_id, kind): 1234 for kind in of_machines}
     with stores.database.write() as connection:
         note_excess(connection, counts, to_us(NOW))
@@ -24,6 +24,7 @@ def test_a_warning_says_which_machine_has_too_much_of_what(
     warnings = service.health().warnings
     assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_gaps"]
     assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_epochs"]
+    assert "padova/filler-1 (2,468 since 2026-11-16)." in warnings["too_many_codes"]
     assert "filler-1 (2,468 since 2026-11-16), no known machine (5 since" in warnings["quarantine_full"]
     assert "no known machine (7 since 2026-11-16)." in warnings["too_many_unenrolled"]
     of_others = service.health(lambda site: site == "lyon").warnings

@@ -10,9 +10,11 @@ from sqlalchemy import func, select
 from service.app.stores import Stores
 from service.database.tables import events, quarantine
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
+from service.machines.events import PageQuery
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineCache
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
+from wire.events import TransitionKind
 from wire.identity import MachineId
 from wire.timestamps import isoformat
 
@@ -63,6 +65,45 @@ def test_a_resent_batch_is_acked_again_and_changes_nothing(stores: Stores) -> No
     again = take(stores, IncomingMessage(EVENTS, batch(event(1), event(2))))
     assert again.acks == first.acks
     assert (again.counts["stored"], again.counts["duplicate"]) == (0, 2)
+
+
+def test_transitions_are_stored_once_acked_and_no_alarms(stores: Stores, filler: Machine) -> None:
+    changes = [event(2, kind="cleared"), event(3, kind="acknowledged", at="2019-11-16T00:00:00Z")]
+    message = IncomingMessage(EVENTS, batch(event(1), transitions=changes))
+    first, again = take(stores, message), take(stores, message)
+    assert first.acks[0][1].seqs == again.acks[0][1].seqs == [(1, 3)]
+    assert (first.counts["stored"], first.counts["transitions"], first.counts["flagged"]) == (1, 2, 0)
+    assert (again.counts["duplicate"], rows(stores, events)) == (3, 3)
+    assert len(stores.events.series(filler, NOW - timedelta(days=5000), NOW)) == 1
+    assert stores.events.flagged(filler) == 0
+    assert [alarm.kind for alarm in stores.events.page(filler, PageQuery()).alarms] == [None]
+    (cleared,) = stores.events.page(filler, PageQuery(kind=TransitionKind.CLEARED)).alarms
+    assert (cleared.at, cleared.kind, cleared.flag) == (NOW - timedelta(minutes=2), "cleared", None)
+    late = stores.events.page(filler, PageQuery(kind=TransitionKind.ACKNOWLEDGED, flagged=True)).alarms
+    assert [alarm.flag for alarm in late] == ["too_old"]
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_described_code_is_in_the_catalogue_as_from_the_machine(stores: Stores) -> None:
+    codes = [{"code": 139, "name": "Infeed.Jam", "text": "Bottle jam"}, {"code": 1, "name": "two\nlines"}]
+    receipt = take(stores, IncomingMessage(EVENTS, batch(event(1), codes=codes)))
+    assert receipt.acks[0][1].seqs == [(1, 1)]
+    entry = stores.catalogue.entries()[139]
+    assert (entry.text, entry.origin) == ("Bottle jam (Infeed.Jam)", "machine")
+    assert reasons(stores) == ["bad_shape"]
+
+
+@pytest.mark.usefixtures("filler")
+def test_a_bad_transition_is_quarantined_acked_and_can_be_replayed(stores: Stores) -> None:
+    receipt = take(
+        stores, IncomingMessage(EVENTS, batch(transitions=[event(1, kind="gone"), event(2, kind="cleared")]))
+    )
+    assert receipt.acks[0][1].seqs == [(1, 2)]
+    with stores.database.read() as connection:
+        body = connection.execute(select(quarantine.c.body)).scalar_one()
+    assert json.loads(body)["transitions"][0]["kind"] == "gone"
+    corrected = take(stores, IncomingMessage(EVENTS, body.replace(b"gone", b"cleared")))
+    assert corrected.counts["transitions"] == 1
 
 
 @pytest.mark.usefixtures("filler")

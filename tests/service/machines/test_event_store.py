@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from service.database.engine import Database
-from service.database.event_row import FROM_THE_FUTURE, IN_TIME, EventRow
+from service.database.event_row import FROM_THE_FUTURE, IN_TIME, TOO_OLD, EventRow, flag_of
 from service.database.tables import events, quarantine
 from service.learning.enrolment_store import EnrolmentStore
 from service.machines.event_store import EventStore
@@ -17,6 +17,7 @@ from service.machines.events import EventWrite, GapRow, PageQuery, QuarantineRow
 from service.machines.models import Agent, Machine
 from service.machines.store import MachineStore
 from tests.service.conftest import enrolled
+from wire.events import TransitionKind
 from wire.identity import MachineId
 from wire.timestamps import from_us, to_us
 
@@ -66,6 +67,19 @@ def test_the_same_number_with_another_body_is_a_conflict_and_the_first_stays(
     with database.read() as connection:
         assert connection.execute(select(quarantine.c.reason)).scalars().all() == ["conflict"]
         assert connection.execute(select(events.c.code).order_by(events.c.seq)).scalars().all() == [5, 139]
+
+
+def test_a_clear_under_the_number_of_a_raise_is_another_event(store: EventStore, machine: Machine) -> None:
+    epoch, cleared = uuid4(), flag_of(TransitionKind.CLEARED)
+    raised, ended = row(machine, epoch, 1), row(machine, epoch, 1, flag=cleared)
+    store.commit(recording(raised))
+    assert store.commit(recording(ended)) == WriteResult(0, 0, 1)
+    live = EventWrite(to_us(AT), events=[ended], renumber_clashes=True)
+    assert [store.commit(live).stored for _ in range(2)] == [1, 0]
+    assert len(store.page(machine, PageQuery(kind=TransitionKind.CLEARED)).alarms) == 1
+    too_old = row(machine, epoch, 2, flag=flag_of(TransitionKind.CLEARED, TOO_OLD))
+    store.commit(recording(row(machine, epoch, 2, flag=cleared)))
+    assert store.commit(recording(too_old)) == WriteResult(0, 1, 0), "sent again it may be too old by now"
 
 
 def test_two_bodies_under_one_number_in_one_commit_are_a_conflict_too(store: EventStore, machine: Machine) -> None:

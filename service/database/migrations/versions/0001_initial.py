@@ -81,6 +81,8 @@ def _create_machines() -> None:
         "catalogue",
         *_columns("code integer!, text text, severity text, target boolean"),
         *_columns("cause text?, consequence text?, action text?, link text?"),
+        sa.Column("origin", sa.Text, nullable=False, server_default="admin"),
+        *_columns("described_by integer?"),
         sa.CheckConstraint(_SEVERITIES, name="severity"),
     )
     op.create_table(
