@@ -144,6 +144,23 @@ def test_all_alarms_are_exported_as_csv(page_at: Callable[..., Page], stage: Sta
     assert machines == {"filler-1"}
 
 
+def test_an_admin_imports_responses_from_a_csv_file_and_a_wrong_file_is_refused(
+    page_at: Callable[..., Page], stage: Stage
+) -> None:
+    page = page_at("/alarms")
+    catalogue, dialog = panel(page, "Alarm catalogue"), page.get_by_role("dialog")
+    catalogue.get_by_role("button", name="Import CSV").click()
+    chooser = dialog.get_by_label("CSV file")
+    chooser.set_input_files({"name": "wrong.csv", "mimeType": "text/csv", "buffer": b"code;text\n1;a\n"})
+    dialog.get_by_role("button", name="Import").click()
+    expect(dialog).to_contain_text("A catalogue must start with the line code,text,severity,target")
+    rows = "code,text,severity,target,cause,action\n90001,Guard 7 open,low,no,Guard left open,Close guard 7\n"
+    chooser.set_input_files({"name": "responses.csv", "mimeType": "text/csv", "buffer": rows.encode()})
+    dialog.get_by_role("button", name="Import").click()
+    expect(page.get_by_text("1 codes imported, 1 of them new.")).to_be_visible()
+    assert stage.plant.get("/v1/catalogue/90001").json()["response"]["action"] == "Close guard 7"
+
+
 def test_a_flood_links_to_its_machine(page_at: Callable[..., Page]) -> None:
     page = page_at("/alarms?span=30d")
     link = panel(page, "Alarm floods").locator("tbody a").first

@@ -37,6 +37,8 @@ class CataloguePanel:
                 if self._may_edit:
                     add = html.button(text("alarms.catalogue.add"), type="button").classes("ac-button ac-small")
                     add.on("click", lambda: self._ask(None))
+                    load = html.button(text("alarms.catalogue.import"), type="button")
+                    load.classes("ac-button ac-small").on("click", self._ask_import)
                 html.a(text("alarms.csv"), href="/v1/catalogue.csv", download="").classes("ac-button ac-small")
             self._table = DataTable(columns, label=text("alarms.catalogue.title"), first=15)
         self._table.on_action(self._on_action)
@@ -77,6 +79,16 @@ class CataloguePanel:
                 fields=[*([number] if entry is None else []), *_fields(entry)],
             )
         )
+
+    def _ask_import(self) -> None:
+        async def load(sent: FormValues) -> str:
+            result = await self._context.client.catalogue.add(sent.values["file"])
+            done = text("alarms.catalogue.imported", entries=result.entries, new=result.new)
+            return f"{done} {result.warning}" if result.warning else done
+
+        file = Field("file", text("alarms.catalogue.file"), "file", more={"required": True, "accept": ".csv"})
+        title, lines = text("alarms.catalogue.import"), [text("alarms.catalogue.import_help")]
+        self._actions.ask(Action(title, lines, text("alarms.catalogue.import_button"), load, fields=[file]))
 
     def _row(self, entry: EntryView) -> Row:
         cells: list[Cell] = [

@@ -15,7 +15,7 @@ _MODULES = {"alarmcast-fields": str(_HERE / "fields"), "alarmcast-format": str(_
 
 @dataclass(frozen=True)
 class Field:
-    """A field of an action: an input of some ``kind``, a choice among options, or sites.
+    """A field of an action: an input of some ``kind``, a choice among options, a text file, or sites.
 
     ``more`` holds attributes of the input. For sites, the value None is all sites, offered only with ``every``.
     """

@@ -48,17 +48,18 @@ class Policies:
             return  # its last machine was retired in the meantime
 
         async def change(sent: FormValues) -> str:
-            policy = _policy(sent.values)
+            policy = submitted_policy(sent.values)
             changed = await self._context.client.policies.set(site, policy, reason=sent.reason)
             return text("notifications.policies.done", rule=changed.text)
 
         title = text("notifications.policies.change_title", site=site)
         lines = [text("notifications.policies.change_help")]
-        button, fields = text("notifications.policies.change"), _fields(self._policies[site].policy)
+        button, fields = text("notifications.policies.change"), policy_fields(self._policies[site].policy)
         self._actions.ask(Action(title, lines, button, change, fields=fields, needs_reason=True))
 
 
-def _fields(policy: NotificationPolicy) -> list[Field]:
+def policy_fields(policy: NotificationPolicy) -> list[Field]:
+    """Return the fields of a policy, filled in."""
     rules = {Severity.HIGH: policy.high, Severity.MEDIUM: policy.medium, Severity.LOW: policy.low}
     titles = {
         Severity.HIGH: text("notifications.policies.high"),
@@ -100,7 +101,7 @@ def _fields(policy: NotificationPolicy) -> list[Field]:
     ]
 
 
-def _policy(values: dict[str, Any]) -> dict[str, Any]:
+def submitted_policy(values: dict[str, Any]) -> dict[str, Any]:
     """Return the policy that was typed in; an empty probability leaves a severity out."""
     lift = values["lift"] or 0
     given = {one.value: values[one.value] for one in Severity if values[one.value] != ""}

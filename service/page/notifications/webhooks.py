@@ -10,9 +10,11 @@ from service.page.components.confirm_dialog import Field
 from service.page.components.data_table import Cell, Column, DataTable, Row, actions_cell, tag_cell
 from service.page.layout import PageContext, show_api_errors
 from service.page.notifications.deliveries import answer_text, state_cell
+from service.page.notifications.policies import policy_fields, submitted_policy
 from service.page.texts import text
 from wire.enums import Role, Severity
 from wire.rest.notifications import DeliveryView, NotificationView
+from wire.rest.policies import NotificationPolicy
 from wire.rest.webhooks import WebhookView
 
 _EXAMPLE_URL = "https://andon.example/alarms"
@@ -61,6 +63,8 @@ class Webhooks:
                     await self._test(webhook.id)
             case "remove":
                 self._ask_remove(webhook)
+            case "policy":
+                self._ask_policy(webhook)
             case _:
                 self._ask_switch(webhook, enabled=action == "enable")
 
@@ -126,6 +130,26 @@ class Webhooks:
 
         self._actions.ask(Action(title, [line], button, switch, needs_reason=True))
 
+    def _ask_policy(self, webhook: WebhookView) -> None:
+        async def change(sent: FormValues) -> str:
+            policy = submitted_policy(sent.values) if sent.values["policy"] == "own" else None
+            changed = await self._context.client.webhooks.set_policy(webhook.id, policy, reason=sent.reason)
+            return text("notifications.policies.done", rule=_policy_text(changed))
+
+        options = [{"value": one, "text": text(f"notifications.webhooks.policy.{one}")} for one in ("site", "own")]
+        chosen = "site" if webhook.policy is None else "own"
+        choice = Field("policy", text("notifications.webhooks.policy"), "choice", value=chosen, options=options)
+        self._actions.ask(
+            Action(
+                text("notifications.webhooks.policy_title", webhook=webhook.id),
+                [text("notifications.webhooks.policy_help")],
+                text("notifications.policies.change"),
+                change,
+                fields=[choice, *policy_fields(webhook.policy or NotificationPolicy())],
+                needs_reason=True,
+            )
+        )
+
     def _ask_remove(self, webhook: WebhookView) -> None:
         async def remove(sent: FormValues) -> str:
             await self._context.client.webhooks.remove(webhook.id, reason=sent.reason)
@@ -179,6 +203,11 @@ def _row(one: WebhookView, last: DeliveryView | None) -> Row:
         )
     actions = actions_cell(
         ("test", text("notifications.webhooks.test"), text("notifications.webhooks.test_label", webhook=one.id)),
+        (
+            "policy",
+            text("notifications.webhooks.policy"),
+            text("notifications.webhooks.policy_label", webhook=one.id),
+        ),
         switch,
         (
             "remove",
@@ -187,7 +216,12 @@ def _row(one: WebhookView, last: DeliveryView | None) -> Row:
         ),
     )
     name: Cell = {"text": one.url, "more": text("notifications.webhook", webhook=one.id)}
-    return Row(str(one.id), [name, {"text": _severity(one.severity), "more": scope}, state, _last(last), actions])
+    what: Cell = {"text": _severity(one.severity), "more": f"{scope}. {_policy_text(one)}"}
+    return Row(str(one.id), [name, what, state, _last(last), actions])
+
+
+def _policy_text(webhook: WebhookView) -> str:
+    return webhook.policy_text or text("notifications.webhooks.policy.site_rule")
 
 
 def _last(delivery: DeliveryView | None) -> Cell:

@@ -1,5 +1,7 @@
-// The fields of a dialog: one-line inputs, choices and sites. `values` holds what is typed, by field name.
+// The fields of a dialog: one-line inputs, choices, text files and sites. `values` holds what is typed, by field name.
 import { text } from "alarmcast-format";
+
+const MAX_FILE_BYTES = 200000;
 
 export const DialogFields = {
   props: { fields: Array, values: Object, errors: Object, id: String },
@@ -21,6 +23,7 @@ export const DialogFields = {
         <select v-if="field.kind === 'choice'" class="ac-field" :name="field.name" v-model="values[field.name]" :autofocus="!index" v-bind="errorAttributes(field)">
           <option v-for="option in field.options" :key="option.value" :value="option.value">{{ option.text }}</option>
         </select>
+        <input v-else-if="field.kind === 'file'" class="ac-field" type="file" :name="field.name" @change="read(field, $event)" v-bind="{ ...field.more, ...errorAttributes(field) }" />
         <input v-else class="ac-field" :type="field.kind" :name="field.name" v-model.trim="values[field.name]" :autofocus="!index" autocomplete="off" autocapitalize="none" spellcheck="false" v-bind="{ ...field.more, ...errorAttributes(field) }" />
         <small v-if="errors[field.name]" class="ac-bad-text" :id="id + field.name + '-error'">{{ errors[field.name] }}</small>
         <small v-if="field.hint" class="quiet">{{ field.hint }}</small>
@@ -28,6 +31,12 @@ export const DialogFields = {
     </template>`,
   methods: {
     text,
+    async read(field, event) {
+      const file = event.target.files[0];
+      const tooLarge = file && file.size > MAX_FILE_BYTES;
+      event.target.setCustomValidity(tooLarge ? text("common.file_too_large", { kilobytes: MAX_FILE_BYTES / 1000 }) : "");
+      this.values[field.name] = file && !tooLarge ? await file.text() : "";
+    },
     errorAttributes(field) {
       return this.errors[field.name] ? { "aria-invalid": "true", "aria-describedby": `${this.id}${field.name}-error` } : {};
     },
