@@ -71,7 +71,6 @@ def build(
     scheduler = ForecastScheduler(
         desk=service,
         newest=cache,
-        machines=sources.machines,
         stored=sources.stored,
         mqtt=publisher,
         bus=bus,

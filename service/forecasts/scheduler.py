@@ -11,7 +11,6 @@ from service.forecasts.cache import CachedForecast, ForecastCache, ForecastMade
 from service.forecasts.service import ForecastService
 from service.forecasts.store import ForecastStore
 from service.machines.models import Machine
-from service.machines.store import MachineStore
 from service.messaging.bus import ChangeBus
 from service.messaging.mqtt_client import MqttClient
 from wire.clock import PlantClock
@@ -73,7 +72,6 @@ class ForecastScheduler:
 
     desk: ForecastService
     newest: ForecastCache
-    machines: MachineStore
     stored: ForecastStore
     mqtt: ForecastPublisher
     bus: ChangeBus
@@ -123,7 +121,7 @@ class ForecastScheduler:
         """Have every machine's forecast made anew when another version has begun to serve."""
         version = self.desk.champion.current().version.id
         if version != self._last_version:
-            self.newest.invalidate(machine.id for machine in self.machines.all())
+            self.newest.invalidate(machine.id for machine in self.desk.machines.all())
             self._last_version = version
 
     def on_leadership(self) -> None:
@@ -160,8 +158,8 @@ class ForecastScheduler:
 
     def _connected(self) -> list[Machine]:
         """Return the machines that have connected at least once; an imported past says nothing about now."""
-        agents = self.machines.agents()
-        return [machine for machine in self.machines.all() if machine.id in agents]
+        agents = self.desk.machines.agents()
+        return [machine for machine in self.desk.machines.all() if machine.id in agents]
 
     def _leave(self, touched: Iterable[MachineId]) -> None:
         self._missed |= dict.fromkeys(touched, self.monotonic())

@@ -52,7 +52,7 @@ class Notifications:
         self, machines: MachineReader, catalogue: CatalogueStore, audit: AuditStore
     ) -> "tuple[APIRouter, ...]":
         """Return the routes; ``machines`` must be limited to the caller's sites, as the stores here are."""
-        database, clock = self.service.notifications.database, self.service.clock
+        database, clock = self.service.notifications.database, self.suppression.clock
         suppression = replace(
             self.suppression,
             machines=machines,
@@ -66,7 +66,7 @@ class Notifications:
         return (
             api.router(
                 notifications=NotificationStore(database, current_sites),
-                acknowledgements=self.service.acknowledgements,
+                acknowledgements=self.suppression.acknowledgements,
                 deliveries=self.deliveries,
                 answers=AnswerStore(database, current_sites),
                 webhooks=webhooks,
@@ -89,18 +89,22 @@ def build(
     bus: ChangeBus,
 ) -> Notifications:
     """Build the feature."""
-    shelves, windows = ShelvingStore(database), MaintenanceStore(database)
-    acknowledgements, deliveries = AcknowledgementStore(database), DeliveryStore(database)
-    service = NotificationService(
+    suppression = SuppressionService(
         machines=machines,
+        shelves=ShelvingStore(database),
+        windows=MaintenanceStore(database),
+        acknowledgements=AcknowledgementStore(database),
+        clock=clock,
+        max_shelving=timedelta(hours=settings.shelving_max_hours),
+        bus=bus,
+    )
+    deliveries = DeliveryStore(database)
+    service = NotificationService(
+        suppression=suppression,
         events=events,
         notifications=NotificationStore(database),
-        shelves=shelves,
-        windows=windows,
-        acknowledgements=acknowledgements,
         policies=PolicyStore(database),
         webhooks=WebhookStore(database),
-        clock=clock,
         wall=wall,
         policy=HysteresisPolicy(
             settings.notification_release_ratio, timedelta(minutes=settings.notification_quiet_minutes)
@@ -108,15 +112,6 @@ def build(
         shifts=tuple(settings.shift_starts.values()),
     )
     service.subscribe_to(bus)
-    suppression = SuppressionService(
-        machines=machines,
-        shelves=shelves,
-        windows=windows,
-        acknowledgements=acknowledgements,
-        clock=clock,
-        max_shelving=timedelta(hours=settings.shelving_max_hours),
-        bus=bus,
-    )
     client = WebhookClient(agent=f"Alarmcast/{__version__}", allowed=AllowedAddresses(settings.receiver_networks))
     sender = WebhookSender(
         deliveries, client, wall=wall, plant=clock.now, chance=random.random, public_url=settings.public_url

@@ -12,7 +12,6 @@ from service.forecasts.alarm_value import alarm_value
 from service.forecasts.cache import CachedForecast, ForecastMade
 from service.machines.event_store import EventStore
 from service.machines.models import Machine
-from service.machines.store import MachineStore
 from service.messaging.bus import ChangeBus, SuppressionChanged
 from service.notifications.models import (
     HysteresisPolicy,
@@ -26,9 +25,8 @@ from service.notifications.models import (
 from service.notifications.policy import DEFAULT_POLICY, notification_threshold, shift_start
 from service.notifications.policy_store import PolicyStore
 from service.notifications.store import NotificationStore, WebhookStore
-from service.notifications.suppression_store import AcknowledgementStore, MaintenanceStore, ShelvingStore
+from service.notifications.suppression import SuppressionService
 from service.notifications.webhook import Webhook
-from wire.clock import PlantClock
 from wire.enums import NotificationEnd
 from wire.forecasts import EXPECTED_FROM, Forecast, ForecastStatus, LikelyAlarm
 from wire.identity import MachineId
@@ -71,24 +69,20 @@ class NotificationContext:
 class NotificationService:
     """Collects published forecasts; ``run_once``, called by a thread, evaluates them."""
 
-    machines: MachineStore
+    suppression: SuppressionService
     events: EventStore
     notifications: NotificationStore
-    shelves: ShelvingStore
-    windows: MaintenanceStore
-    acknowledgements: AcknowledgementStore
     policies: PolicyStore
     webhooks: WebhookStore
-    clock: PlantClock
     wall: Callable[[], datetime]
     policy: HysteresisPolicy
     shifts: Sequence[time]
     on_change: Callable[[], None] = field(default_factory=lambda: lambda: None, init=False)  # after a write
-    opened: int = 0
-    pending: Event = field(default_factory=Event)  # set while there are forecasts to evaluate
-    _lock: Lock = field(default_factory=Lock)
-    _waiting: dict[MachineId, Forecast] = field(default_factory=dict)
-    _last: dict[MachineId, Forecast] = field(default_factory=dict)
+    opened: int = field(default=0, init=False)
+    pending: Event = field(default_factory=Event, init=False)  # set while there are forecasts to evaluate
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _waiting: dict[MachineId, Forecast] = field(default_factory=dict, init=False)
+    _last: dict[MachineId, Forecast] = field(default_factory=dict, init=False)
 
     def subscribe_to(self, bus: ChangeBus) -> None:
         """Evaluate the leader's forecasts, and a machine or site again when its suppression has changed."""
@@ -136,7 +130,7 @@ class NotificationService:
         return opened
 
     def _evaluate(self, waiting: dict[MachineId, Forecast]) -> tuple[NotificationChanges, datetime]:
-        fleet = {machine.id: machine for machine in self.machines.all()}
+        fleet = {machine.id: machine for machine in self.suppression.machines.all()}
         context = self._context([fleet[machine].row_id for machine in waiting if machine in fleet])
         changes = NotificationChanges()
         for retired in (set(context.last) | set(context.acknowledged)) - set(fleet):
@@ -149,12 +143,12 @@ class NotificationService:
         return changes, context.at
 
     def _context(self, machine_ids: list[int]) -> NotificationContext:
-        now = self.clock.now()
+        now = self.suppression.clock.now()
         context = NotificationContext(
             now,
             defaultdict(dict),
             defaultdict(set),
-            self.windows.active(now),
+            self.suppression.windows.active(now),
             defaultdict(dict),
             self.policies.all(),
             [webhook for webhook in self.webhooks.all() if webhook.policy],
@@ -162,9 +156,9 @@ class NotificationService:
         # In order of id, so that the last notification of a code wins.
         for notification in self.notifications.current(machine_ids, now - self.policy.cooldown):
             context.last[notification.machine][notification.webhook, notification.code] = notification
-        for shelved in self.shelves.active(now):
+        for shelved in self.suppression.shelves.active(now):
             context.shelved[shelved.machine].add(shelved.code)
-        for ack in self.acknowledgements.active():
+        for ack in self.suppression.acknowledgements.active():
             context.acknowledged[ack.machine].setdefault(ack.code, []).append(ack.id)
         return context
 

@@ -25,7 +25,6 @@ def refresh(service: Service, stores: Stores, announced: Announced, **more: Any)
     return ForecastScheduler(
         desk=service.forecasts.service,
         newest=service.forecasts.cache,
-        machines=stores.machines,
         stored=stores.forecasts,
         mqtt=ForecastPublisher(announced),  # type: ignore[arg-type]
         bus=service.bus,

@@ -70,31 +70,27 @@ class Harness:
     def __post_init__(self) -> None:
         database, clock = self.stores.database, PlantClock(wall=self.seconds)
         self.notifications = NotificationStore(database)
-        self.service = NotificationService(
+        bus = ChangeBus()
+        self.suppression = SuppressionService(
             machines=self.stores.machines,
-            events=self.stores.events,
-            notifications=self.notifications,
             shelves=ShelvingStore(database),
             windows=MaintenanceStore(database),
             acknowledgements=AcknowledgementStore(database),
-            policies=PolicyStore(database),
-            webhooks=WebhookStore(database),
-            clock=clock,
-            wall=lambda: datetime.now(UTC),
-            policy=HysteresisPolicy(0.8, HOUR),
-            shifts=(time(6), time(14), time(22)),
-        )
-        bus = ChangeBus()
-        self.service.subscribe_to(bus)
-        self.suppression = SuppressionService(
-            machines=self.stores.machines,
-            shelves=self.service.shelves,
-            windows=self.service.windows,
-            acknowledgements=self.service.acknowledgements,
             clock=clock,
             max_shelving=timedelta(days=7),
             bus=bus,
         )
+        self.service = NotificationService(
+            suppression=self.suppression,
+            events=self.stores.events,
+            notifications=self.notifications,
+            policies=PolicyStore(database),
+            webhooks=WebhookStore(database),
+            wall=lambda: datetime.now(UTC),
+            policy=HysteresisPolicy(0.8, HOUR),
+            shifts=(time(6), time(14), time(22)),
+        )
+        self.service.subscribe_to(bus)
 
     def seconds(self) -> float:
         return self.now.timestamp()

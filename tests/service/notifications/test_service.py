@@ -122,7 +122,7 @@ def test_what_somebody_acknowledged_is_not_told_again_before_it_was_unlikely(har
     assert harness.service.run_once() == 0
     assert harness.say({139: 0.9}, after=5 * HOUR) == 0
     harness.say({139: 0.1}, after=MINUTE)
-    assert harness.service.acknowledgements.active() == []
+    assert harness.suppression.acknowledgements.active() == []
     assert harness.say({139: 0.9}, after=2 * HOUR) == 1
 
 
