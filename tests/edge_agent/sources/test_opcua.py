@@ -80,14 +80,6 @@ def test_short_changes_between_two_publishings_are_complete(run: Any, server: Op
     assert found.raised == [1, 2, 3]
 
 
-def test_flood_of_changes_is_complete(run: Any, server: OpcuaServer) -> None:
-    found = tags(run, CODE)
-    for first in range(1, 10_001, 500):
-        server.write_all("code", list(range(first, first + 500)))
-        found.until(lambda run, last=first + 499: len(run.raised) == last, "all changes are stored")
-    assert found.raised == list(range(1, 10_001))
-
-
 def test_restart_of_the_server_is_a_gap_and_active_alarms_are_not_raised_again(
     run: Any, server: OpcuaServer
 ) -> None:
@@ -229,6 +221,20 @@ def test_wrong_password_and_wrong_server_certificate_are_findings(server: OpcuaS
     assert check(server, **of_another)["source"].ok is False
     missing = check(server, **secured | {"server_certificate": str(tmp_path / "none.der")})["source"]
     assert "export the server's certificate" in missing.message
+
+
+def test_server_with_another_certificate_is_not_read(run: Any, server: OpcuaServer, tmp_path: Path) -> None:
+    secured = {
+        "security_policy": "Basic256Sha256",
+        "server_certificate": str(server.certificate),
+        "certificate": str(tmp_path / "own.der"),
+        "private_key": str(tmp_path / "own.pem"),
+    }
+    tags(run, CODE, **secured)
+    server.write("code", 139)
+    other = run(mode="tags", signals=[CODE], **secured | {"server_certificate": str(tmp_path / "own.der")})
+    other.until(lambda run: "Cannot read opc.tcp://" in run.warning, "there is a warning")
+    assert 139 not in other.cleared
 
 
 @pytest.mark.parametrize(
