@@ -62,11 +62,11 @@ def _try(options: argparse.Namespace) -> int:
 
 def _discover(options: argparse.Namespace) -> int:
     from edge_agent.discover import discover  # noqa: PLC0415
+    from edge_agent.sources.discovery import Access  # noqa: PLC0415
 
     password = os.environ.get(f"{settings.ENV_PREFIX}SOURCE_PASSWORD")
-    return discover(
-        options.url, username=options.username, password=password, seconds=options.seconds, out=options.out
-    )
+    access = Access(options.url, options.username, password, options.tls_ca)
+    return discover(access, seconds=options.seconds, out=options.out)
 
 
 def _flags(options: argparse.Namespace) -> dict[str, str | None]:
@@ -107,13 +107,14 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(command=function)
 
     discover = commands.add_parser(
-        "discover", help="browse an OPC UA server and write an edge.toml for its alarms"
+        "discover", help="browse a controller or a broker and write an edge.toml for its alarms"
     )
-    discover.add_argument("url", metavar="URL", help="opc.tcp://HOST:4840")
-    discover.add_argument("--username", help="the password: ALARMCAST_EDGE_SOURCE_PASSWORD")
     discover.add_argument(
-        "--seconds", type=_positive, default=60, help="how long to watch conditions; 60 unless given"
+        "url", metavar="URL", help="opc.tcp://HOST:4840, modbus://HOST:502/UNIT or mqtt://HOST:1883"
     )
+    discover.add_argument("--username", help="the password: ALARMCAST_EDGE_SOURCE_PASSWORD")
+    discover.add_argument("--tls-ca", type=Path, metavar="FILE", help="authority of an mqtts:// broker")
+    discover.add_argument("--seconds", type=_positive, default=60, help="how long to watch; 60 unless given")
     discover.add_argument(
         "--out", type=Path, default=Path("edge.toml"), metavar="FILE", help="edge.toml unless given"
     )

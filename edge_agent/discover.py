@@ -1,75 +1,68 @@
 """``alarmcast-edge discover``: browse a server and write an ``edge.toml`` with what looks like alarms."""
 
+import csv
+import io
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from edge_agent.errors import ConfigRejected, EdgeError
+from edge_agent.sources.discovery import Access, Proposal, toml_text
+from edge_agent.sources.signals import Unreachable
 
-if TYPE_CHECKING:
-    from edge_agent.sources.opcua_browse import Findings
-
-_MAX_SIGNALS = 500
+_EXTRAS = {"opc.tcp": "opcua", "modbus": "modbus", "mqtt": "mqtt", "mqtts": "mqtt"}
 
 
-def discover(url: str, *, username: str | None, password: str | None, seconds: float, out: Path) -> int:
-    """Write the configuration to a new file, and print what was found; return 0 if there is something."""
-    if not url.startswith("opc.tcp://"):
-        raise ConfigRejected(f"Cannot browse {url}: give an address like opc.tcp://192.168.0.10:4840.")
-    if out.exists():
-        raise ConfigRejected(f"{out} exists; give another file to --out.")
+def discover(access: Access, *, seconds: float, out: Path) -> int:
+    """Write the configuration and its code map to new files; return 0 if something was found."""
+    extra = _EXTRAS.get(access.url.partition("://")[0])
+    if extra is None:
+        raise ConfigRejected(
+            f"Cannot browse {access.url}: give an address like opc.tcp://192.168.0.10:4840, "
+            "modbus://192.168.0.10:502 or mqtt://192.168.0.10:1883."
+        )
+    codes = out.with_name(f"{out.stem}-codes.csv")
+    for file in (out, codes):
+        if file.exists():
+            raise ConfigRejected(f"{file} exists; give another file to --out.")
     try:
-        from edge_agent.sources.opcua_browse import browse  # noqa: PLC0415
-        from edge_agent.sources.signals import Unreachable  # noqa: PLC0415
+        module = import_module(f"edge_agent.sources.{extra}_browse")
     except ModuleNotFoundError:
         raise ConfigRejected(
-            "Browsing needs a library that is not installed. Install it with: pip install 'alarmcast[opcua]'."
+            f"Browsing needs a library that is not installed. Install it with: pip install 'alarmcast[{extra}]'."
         ) from None
     try:
-        findings = browse(url, username=username, password=password, seconds=seconds)
+        proposal: Proposal = module.propose(access, seconds)
     except Unreachable as error:
-        raise EdgeError(f"Cannot read {url}: {error}. Check address, user and security settings.") from None
-    conditions = "no conditions" if findings.conditions is None else f"{len(findings.conditions)} conditions"
-    print(  # noqa: T201
-        f"{findings.browsed} nodes browsed: {conditions}, {len(findings.packml)} PackML folders, "
-        f"{len(findings.tags)} tags that look like alarms"
-    )
-    is_empty = not (findings.conditions or findings.packml or findings.tags)
-    if is_empty:
-        print("nothing looks like an alarm; browse the server with UaExpert and see docs/connect/opcua.md")  # noqa: T201
+        raise EdgeError(f"Cannot read {access.url}: {error}. Check address, user and security settings.") from None
+    print(proposal.summary)  # noqa: T201
+    if not proposal.table:
+        print(proposal.hint)  # noqa: T201
         return 1
     try:
-        out.write_text(edge_toml(url, username, findings), encoding="utf-8")
+        out.write_text(edge_toml(proposal, codes), encoding="utf-8")
+        if proposal.names:
+            codes.write_text(code_map(proposal), encoding="utf-8")
     except OSError as error:
         raise EdgeError(f"Cannot write {out}: {error.strerror}. Give a writable file to --out.") from None
     print(f"{out} is written; correct site and machine, then: alarmcast-edge try --config {out}")  # noqa: T201
     return 0
 
 
-def edge_toml(url: str, username: str | None, findings: "Findings") -> str:
-    """Return a configuration for the best that was found: conditions, else PackML, else tags."""
-    lines = ['site = "plant"', 'machine = "machine-1"', "", "[broker]", 'host = "127.0.0.1"', ""]
-    lines += ["[source]", 'kind = "opcua"', "", "[opcua]", f"url = {_text(url)}"]
-    if username is not None:
-        lines += [f"username = {_text(username)}  # the password: ALARMCAST_EDGE_SOURCE_PASSWORD"]
-    if findings.conditions:
-        lines += ['mode = "conditions"', *(f"# {name}" for name in sorted(findings.conditions))]
-    elif findings.packml:
-        (node, arrays), *others = findings.packml
-        lines += ['mode = "packml"', f"node = {_text(node)}", f"arrays = [{', '.join(map(_text, arrays))}]"]
-        lines += [f"# another machine: node = {_text(other)}" for other, _ in others]
-    else:
-        lines += ['mode = "tags"']
-    prefix = "" if lines[-1] == 'mode = "tags"' else "# "
-    for tag in findings.tags[:_MAX_SIGNALS]:
-        meaning = "flag" if tag.is_flag else "code"
-        hint = "" if tag.is_flag else "  # bits: one alarm per bit"
-        entry = ["[[opcua.signals]]", f'as = "{meaning}"{hint}', f"node = {_text(tag.node)}"]
-        name = [f"name = {_text(tag.path[:200])}"] if tag.is_flag else [f"# {tag.path}"]
-        lines += ["", *(prefix + line for line in entry + name)]
-    return "\n".join(lines) + "\n"
+def edge_toml(proposal: Proposal, codes: Path) -> str:
+    """Return the configuration of a proposal."""
+    lines = ['site = "plant"             # correct both names', 'machine = "machine-1"', "", "[broker]"]
+    lines += ['host = "127.0.0.1"         # the broker of Alarmcast', "", "[source]", f'kind = "{proposal.kind}"']
+    if proposal.names:
+        lines.append(
+            f"codes = {toml_text(str(codes.absolute()))}  # the numbers of named alarms; change them there"
+        )
+    return "\n".join([*lines, "", f"[{proposal.kind}]", *proposal.table]) + "\n"
 
 
-def _text(text: str) -> str:
-    """Return a TOML string."""
-    escaped = "".join(char if char.isprintable() and char not in '"\\' else f"\\u{ord(char):04x}" for char in text)
-    return f'"{escaped}"'
+def code_map(proposal: Proposal) -> str:
+    """Return the rows of a code map; names are numbered from 1."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["name", "code"])
+    writer.writerows((name, number) for number, name in enumerate(proposal.names, 1))
+    return text.getvalue()

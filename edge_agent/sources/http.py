@@ -1,10 +1,11 @@
 """A local HTTP endpoint: POST one alarm or a list; the answer follows the spool's commit."""
 
+import hashlib
 import hmac
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from queue import Empty, Full, Queue
@@ -27,6 +28,9 @@ _MAX_ALARMS = 1000
 _ANSWER_S = 30.0
 _WAIT_S = 0.2
 _READ_S = 10.0
+_REMEMBERED = 1000  # ids of stored requests
+_MAX_ID = 200
+_DIGEST_LENGTH = 10
 _FIELDS = RecordFields(code="alarm", time="timestamp", text="text", severity="severity", state="state")
 
 
@@ -38,10 +42,12 @@ class HttpOptions(Options):
 
 
 @dataclass
-class _Request:
-    """The alarms of a request, and whether they are stored."""
+class Request:
+    """The alarms of a request, its id if it has one, and whether they are stored."""
 
     bodies: list[dict[str, Any]]
+    id: str | None = None
+    repeated: bool = False
     done: Event = field(default_factory=Event)
     error: str | None = "the agent is stopping; send the alarms again"
 
@@ -56,10 +62,12 @@ class HttpSource:
             raise ConfigRejected("An http source needs source.password, the token that clients send.")
         if not options.token and not _is_loopback(self._host):
             raise ConfigRejected("An http source without a token listens on a loopback address only.")
-        self._requests: Queue[_Request] = Queue(maxsize=100)
+        self._requests: Queue[Request] = Queue(maxsize=100)
+        self._ids: dict[str, str] = {}  # digests of the last ids, and of their alarms
 
-    def batches(self, _bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
+    def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield the alarms of requests; each is answered when the next batch is requested."""
+        self._ids = json.loads(bookmark) if bookmark else {}
         server = self._listen()
         Thread(target=server.serve_forever, kwargs={"poll_interval": _WAIT_S}, daemon=True).start()
         try:
@@ -83,9 +91,8 @@ class HttpSource:
         else:
             yield Finding("source", ok=True, message=f"http://{self._host}:{self._port} is free")
 
-    def submit(self, bodies: list[dict[str, Any]]) -> str | None:
-        """Wait until alarms are stored; return an error otherwise."""
-        request = _Request(bodies)
+    def submit(self, request: Request) -> str | None:
+        """Wait until the alarms of a request are stored; return an error otherwise."""
         try:
             self._requests.put(request, timeout=_ANSWER_S)
         except Full:
@@ -99,6 +106,9 @@ class HttpSource:
         fields = _FIELDS.model_copy(
             update={name: None for name in ("time", "state") if body.get(getattr(_FIELDS, name)) is None}
         )
+        nested = next((name for name, value in body.items() if isinstance(value, dict | list)), None)
+        if nested is not None:
+            raise RowRejected(f"{nested} is not a text or a number")
         return read_record(body.get, fields, self._context)
 
     def is_allowed(self, authorization: str | None) -> bool:
@@ -106,8 +116,8 @@ class HttpSource:
         expected = f"Bearer {self._token}".encode()
         return self._token is None or hmac.compare_digest((authorization or "").encode(), expected)
 
-    def _take(self) -> list[_Request]:
-        requests: list[_Request] = []
+    def _take(self) -> list[Request]:
+        requests: list[Request] = []
         try:
             requests.append(self._requests.get(timeout=_WAIT_S))
             while sum(len(request.bodies) for request in requests) < _MAX_ALARMS:
@@ -116,10 +126,12 @@ class HttpSource:
             pass
         return requests
 
-    def _batch(self, requests: list[_Request]) -> SourceBatch:
+    def _batch(self, requests: list[Request]) -> SourceBatch:
         """Return the alarms of requests; each request is stored whole or not at all."""
-        batch = SourceBatch([], "-")
+        batch = SourceBatch([], "")
         for request in requests:
+            if self._is_repeated(request):
+                continue
             try:
                 records = [record for body in request.bodies if (record := self.read(body))]
             except RowRejected as error:
@@ -127,9 +139,23 @@ class HttpSource:
                 batch.skipped.append(f"request: {error}")
                 continue
             request.error = "this is a trial; send the alarms again later" if self._context.trial else None
+            if request.id is not None:
+                self._ids[_digest(request.id)] = _digest(request.bodies)
             for record in records:
                 batch.add(*record)
-        return batch
+        for oldest in list(self._ids)[:-_REMEMBERED]:
+            del self._ids[oldest]
+        return replace(batch, bookmark=json.dumps(self._ids, separators=(",", ":")))
+
+    def _is_repeated(self, request: Request) -> bool:
+        """Return whether a request with this id was stored before; other alarms with its id are refused."""
+        known = None if request.id is None else self._ids.get(_digest(request.id))
+        if known is None:
+            return False
+        same = known == _digest(request.bodies)
+        request.repeated = same
+        request.error = None if same else "other alarms were sent with this Idempotency-Key; use a new one"
+        return True
 
     def _listen(self) -> ThreadingHTTPServer:
         source = self
@@ -168,9 +194,14 @@ class _Handler(BaseHTTPRequestHandler):
         if len(bodies) > _MAX_ALARMS or not all(isinstance(body, dict) for body in bodies):
             self._answer(400, {"error": f'send {{"alarm": 139}} or a list of at most {_MAX_ALARMS} of them'})
             return
-        error = self.source.submit(bodies)
+        key = self.headers.get("Idempotency-Key")
+        if key is not None and not 1 <= len(key) <= _MAX_ID:
+            self._answer(400, {"error": f"send an Idempotency-Key of 1 to {_MAX_ID} characters"})
+            return
+        request = Request(bodies, key)
+        error = self.source.submit(request)
         if error is None:
-            self._answer(200, {"stored": len(bodies)})
+            self._answer(200, {"stored": 0 if request.repeated else len(bodies)})
         else:
             self._answer(503 if "again" in error or "later" in error else 422, {"error": error})
 
@@ -187,6 +218,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
         log.debug(format, *args)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 def _is_loopback(host: str) -> bool:

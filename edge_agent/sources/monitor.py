@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Event
 from typing import NamedTuple, Protocol
 
@@ -45,6 +45,11 @@ class Device(Protocol):
     @property
     def title(self) -> str: ...
 
+    @property
+    def unnoticed(self) -> timedelta:
+        """How long a connection may be lost before that is noticed."""
+        ...
+
     def open(self) -> None:
         """Connect."""
 
@@ -78,7 +83,7 @@ class Monitored:
         """Yield the edges between readings."""
         seen, stored = read_bookmark(bookmark)
         detector = EdgeDetector(self._debounce, stored.get("active", {}), self._stops)
-        outage = Outage(self._device.title, seen)
+        outage = Outage(self._device.title, seen, self._device.unnoticed)
         opened, retry, written = False, _MIN_RETRY_S, float("-inf")
 
         def batch(notice: Notice, step: _Step) -> SourceBatch:
@@ -108,8 +113,10 @@ class Monitored:
                     retry = min(retry * 2, _MAX_RETRY_S)
                     continue
                 retry = _MIN_RETRY_S
-                step = self._step(readings, detector)
+                step, before = self._step(readings, detector), outage.seen
                 lost = outage.succeeded(self._context.now()) or step.lost
+                if lost is not None and lost.since is None:
+                    lost = Lost(lost.message, before)
                 if step.edges or step.skipped or lost or time.monotonic() - written >= _BOOKMARK_INTERVAL_S:
                     written = time.monotonic()
                     yield batch(Notice(lost=lost), step)

@@ -5,8 +5,9 @@ import json
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
-from queue import Empty, Queue
-from threading import Event
+from contextlib import suppress
+from queue import Empty, Full, Queue
+from threading import Event, Lock
 from typing import Any, NamedTuple
 
 import paho.mqtt.client as mqtt
@@ -18,7 +19,7 @@ from pydantic import Field
 
 from edge_agent.sources import Context, Lost, Record, SourceBatch
 from edge_agent.sources.outage import Outage, read_bookmark, write_bookmark
-from edge_agent.sources.plant_broker import PlantBrokerOptions
+from edge_agent.sources.plant_broker import KEEPALIVE_S, UNNOTICED, PlantBrokerOptions
 from edge_agent.sources.records import RecordFields, read_record
 from edge_agent.sources.signals import parse_options
 from wire.broker_check import Finding, tls_context
@@ -29,7 +30,8 @@ log = logging.getLogger(__name__)
 _BATCH = 100
 _WAIT_S = 0.2
 _SESSION_S = 7 * 24 * 3600
-_IN_FLIGHT = 100
+_IN_FLIGHT = 100  # unacknowledged messages; MQTT 3.1.1 cannot limit them
+_WAITING = 500  # messages in memory; beyond it nothing is received
 _REMEMBERED = 1000  # digests of stored messages: those whose ack did not reach the broker are sent again
 _DIGEST_LENGTH = 10
 _MAX_BYTES = 1 << 20
@@ -49,6 +51,7 @@ class MqttOptions(PlantBrokerOptions, RecordFields):
 
 
 class _Message(NamedTuple):
+    connection: int
     mid: int
     topic: str
     payload: bytes
@@ -62,14 +65,16 @@ class MqttSource:
     def __init__(self, options: MqttOptions, context: Context) -> None:
         self._options, self._context = options, context
         self._broker = options.broker(context.password)
-        self._messages: Queue[_Message] = Queue()
+        self._messages: Queue[_Message] = Queue(_WAITING)
+        self._connection, self._reconnecting = 0, Lock()
+        self._closed = Event()
         self._problem: str | None = "not connected yet"
         self._new_session = False
 
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield the alarms of messages; they are acknowledged when the next batch is requested."""
         seen, stored = read_bookmark(bookmark)
-        outage = Outage(f"mqtt://{self._broker}", seen)
+        outage = Outage(f"mqtt://{self._broker}", seen, UNNOTICED, keeps=True)
         digests: deque[str] = deque(stored.get("digests", []), maxlen=_REMEMBERED)
         trial = self._context.trial  # another session: ours stays as it is
         client = self._client(f"{self._options.client_id}-try" if trial else None)
@@ -79,17 +84,16 @@ class MqttSource:
                 messages = self._take()
                 if self._problem is not None and not messages:
                     notice = outage.failed(self._problem, self._context.now())
-                    if notice is not None and notice.warning:
-                        # Not a gap yet: the broker may have stored what was sent meanwhile.
+                    if notice is not None:
                         position = write_bookmark(outage.seen, digests=list(digests))
                         yield SourceBatch([], position, warning=notice.warning)
                     continue
                 lost = self._lost(outage)
                 if messages or lost:
                     yield self._batch(messages, outage, digests, lost)
-                    for message in messages:
-                        client.ack(message.mid, 1)
+                    self._acknowledge(client, messages)
         finally:
+            self._closed.set()
             client.disconnect()
             client.loop_stop()
 
@@ -116,6 +120,8 @@ class MqttSource:
         if reason.is_failure:
             self._problem = f"the broker refuses the connection: {reason}"
             return
+        with self._reconnecting:
+            self._connection += 1
         self._new_session = self._new_session or not flags.session_present
         client.subscribe([(topic, 1) for topic in self._options.topics])
 
@@ -132,8 +138,12 @@ class MqttSource:
         self._problem = "no connection; check address, port and TLS"
 
     def _on_message(self, _client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
-        found = _Message(message.mid, message.topic, bytes(message.payload), message.retain, message.dup)
-        self._messages.put(found)
+        payload = bytes(message.payload)
+        found = _Message(self._connection, message.mid, message.topic, payload, message.retain, message.dup)
+        while not self._closed.is_set():
+            with suppress(Full):
+                self._messages.put(found, timeout=_WAIT_S)
+                return
 
     # --- messages ------------------------------------------------------------------------------------
 
@@ -147,6 +157,13 @@ class MqttSource:
             pass
         return messages
 
+    def _acknowledge(self, client: mqtt.Client, messages: list[_Message]) -> None:
+        """Acknowledge stored messages; an id of an earlier connection may name another message now."""
+        with self._reconnecting:
+            for message in messages:
+                if message.connection == self._connection:
+                    client.ack(message.mid, 1)
+
     def _lost(self, outage: Outage) -> Lost | None:
         """Return a gap if the broker had no session: it has stored nothing since the last connection."""
         lost = outage.succeeded(self._context.now())
@@ -158,7 +175,8 @@ class MqttSource:
     ) -> SourceBatch:
         batch = SourceBatch([], "", lost=lost)
         for message in messages:
-            digest = hashlib.sha256(message.topic.encode() + b"\0" + message.payload).hexdigest()[:_DIGEST_LENGTH]
+            content = f"{message.mid} {message.topic}".encode() + b"\0" + message.payload
+            digest = hashlib.sha256(content).hexdigest()[:_DIGEST_LENGTH]
             if message.again and digest in digests:
                 continue
             digests.append(digest)
@@ -212,7 +230,7 @@ class MqttSource:
             properties.SessionExpiryInterval = 0 if fresh else _SESSION_S
             properties.ReceiveMaximum = _IN_FLIGHT
             more = {"clean_start": fresh, "properties": properties}
-        client.connect_async(self._broker.host, self._broker.port, keepalive=15, **more)
+        client.connect_async(self._broker.host, self._broker.port, keepalive=KEEPALIVE_S, **more)
         client.loop_start()
 
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Coroutine, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -31,7 +32,8 @@ _MAX_READINGS = 5000  # stored in one transaction
 _MAX_FUTURE = timedelta(minutes=5)
 _MAX_SKEW = timedelta(minutes=1)
 _OVERFLOW = 0x480  # info bits of a status code: changes before this one were lost
-_RETRY_NODES_S = 10.0
+_CHECK_NODES_S = 5.0
+_NODE_CLASS = ua.AttributeIds.NodeClass
 _STOP_REASON = "StopReason"  # of PackML: the alarm for which the machine stands; many servers have none
 _T = TypeVar("_T")
 
@@ -68,6 +70,8 @@ class OpcuaOptions(Options):
 class OpcuaDevice:
     """A session with one subscription; its event loop runs only while it is asked for readings."""
 
+    unnoticed = timedelta(seconds=2 * _TIMEOUT_S)  # an interval of the watchdog and its request
+
     def __init__(self, options: OpcuaOptions, context: Context) -> None:
         self._options, self._context = options, context
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,9 +82,10 @@ class OpcuaDevice:
         self._waiting: deque[Any] = deque()
         self._arrived = asyncio.Event()
         self._names: dict[ua.NodeId, str] = {}
+        self._handles: dict[str, int] = {}  # of monitored items
         self._signals = by_address((signal.node, signal) for signal in options.signals)
         self._missing: dict[str, str] = {}
-        self._retry_at = 0.0
+        self._check_at = 0.0
         self.title = options.url
 
     def open(self) -> None:
@@ -175,6 +180,7 @@ class OpcuaDevice:
         self._waiting.clear()
         self._missing.clear()
         self._names.clear()
+        self._handles.clear()
         self._subscription = await client.create_subscription(options.publish_ms, self)
         self._number = self._subscription.subscription_id
         if options.mode == "conditions":
@@ -216,10 +222,32 @@ class OpcuaDevice:
         results = await self._subscription.subscribe_data_change(
             parsed, queuesize=_QUEUE_SIZE, sampling_interval=self._options.publish_ms / 2
         )
-        for node, result in zip(nodes, results, strict=True):
+        for name, result in zip(nodes.values(), results, strict=True):
             if isinstance(result, ua.StatusCode):
-                self._missing[node] = f"the server refuses this node: {result.name}"
-        self._retry_at = time.monotonic() + _RETRY_NODES_S
+                self._missing[name] = f"the server answers {result.name}"
+            else:
+                self._handles[name] = result
+
+    async def _check_nodes(self, client: Client, subscription: Subscription) -> None:
+        """Find nodes that have disappeared, which not every server reports, and try missing ones again."""
+        self._check_at = time.monotonic() + _CHECK_NODES_S
+        if self._missing:
+            await self._subscribe_missing(client, subscription)
+        nodes = [node for node, name in self._names.items() if name not in self._missing]
+        for node, found in zip(nodes, await client.uaclient.read_attributes(nodes, _NODE_CLASS), strict=True):
+            if found.StatusCode is not None and found.StatusCode.value == ua.StatusCodes.BadNodeIdUnknown:
+                self._missing[self._names[node]] = f"the server answers {found.StatusCode.name}"
+
+    async def _subscribe_missing(self, client: Client, subscription: Subscription) -> None:
+        """Monitor nodes again that the server did not know, or no longer knew."""
+        missing = set(self._missing)
+        self._missing.clear()
+        packml = self._options.mode == "packml"
+        nodes = await self._packml_nodes(client) if packml else {node: node for node in self._signals}
+        for name in missing & set(self._handles):
+            with suppress(ua.UaError):  # the server may have removed it
+                await subscription.unsubscribe(self._handles.pop(name))
+        await self._subscribe(client, {node: name for node, name in nodes.items() if name in missing})
 
     async def _collect(self) -> list[Reading]:
         client, subscription = self._client, self._subscription
@@ -229,10 +257,8 @@ class OpcuaDevice:
         if subscription.subscription_id != self._number or len(self._waiting) > _MAX_WAITING:
             raise Unreachable("the server has ended the subscription, or sends more than can be stored")
         missing = [Reading(signal, problem=problem) for signal, problem in self._missing.items()]
-        if is_connected and self._missing and self._options.mode == "tags" and time.monotonic() >= self._retry_at:
-            again = {node: node for node in self._missing}
-            self._missing.clear()
-            await self._subscribe(client, again)
+        if is_connected and self._names and time.monotonic() >= self._check_at:
+            await self._check_nodes(client, subscription)
         if not self._waiting:
             self._arrived.clear()
             try:
@@ -258,7 +284,10 @@ class OpcuaDevice:
         if status is not None and status.value & _OVERFLOW == _OVERFLOW:
             lost = f"The server lost changes of {name}: its queue was full. Shorten publish_ms."
         if status is not None and not status.is_good():
-            return [Reading(name, at=at, problem=f"the server answers {status.name}")]
+            problem = f"the server answers {status.name}"
+            if status.value == ua.StatusCodes.BadNodeIdUnknown:
+                self._missing[name] = problem
+            return [Reading(name, at=at, problem=problem)]
         try:
             signal = self._signals.get(name)
             active = tag_alarms(signal, data.Value) if signal else packml_alarms(data.Value.Value)

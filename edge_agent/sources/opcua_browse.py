@@ -2,18 +2,17 @@
 
 import asyncio
 import logging
-import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from asyncua import Client, ua
 
+from edge_agent.sources.discovery import ALARM, MAX_SIGNALS, Access, Proposal, connection_lines, toml_text
 from edge_agent.sources.opcua_conditions import EVENT_FILTER
 from edge_agent.sources.signals import Unreachable
 
 _MAX_NODES, _MAX_DEPTH = 5000, 10
-_ALARM = re.compile(r"alarm|fault|error|warn|trip|stör|stoer|fehler|meldung|allarm|guasto|défaut", re.IGNORECASE)
 _ARRAYS = {"Alarm", "Warning", "StopReason"}
 _WHOLE = {
     ua.VariantType.Byte,
@@ -42,20 +41,59 @@ class Findings:
     browsed: int = 0
 
 
-def browse(url: str, *, username: str | None, password: str | None, seconds: float) -> Findings:
+def propose(access: Access, seconds: float) -> Proposal:
+    """Propose the best that is found: conditions, else PackML, else tags."""
+    findings = browse(access, seconds)
+    conditions = "no conditions" if findings.conditions is None else f"{len(findings.conditions)} conditions"
+    summary = (
+        f"{findings.browsed} nodes browsed: {conditions}, {len(findings.packml)} PackML folders, "
+        f"{len(findings.tags)} tags that look like alarms"
+    )
+    if not (findings.conditions or findings.packml or findings.tags):
+        hint = "nothing looks like an alarm; browse the server with UaExpert and see docs/connect/opcua.md"
+        return Proposal("opcua", summary, [], hint=hint)
+    lines, names, prefix = connection_lines(access), [], "# "
+    if findings.conditions:
+        names = sorted(findings.conditions)
+        lines += ['mode = "conditions"', *(f"# {name}" for name in names)]
+    elif findings.packml:
+        (node, arrays), *others = findings.packml
+        lines += [
+            'mode = "packml"',
+            f"node = {toml_text(node)}",
+            f"arrays = [{', '.join(map(toml_text, arrays))}]",
+        ]
+        lines += [f"# another machine: node = {toml_text(other)}" for other, _ in others]
+    else:
+        names = [tag.path[:200] for tag in findings.tags[:MAX_SIGNALS] if tag.is_flag]
+        lines, prefix = [*lines, 'mode = "tags"'], ""
+    for tag in findings.tags[:MAX_SIGNALS]:
+        lines += ["", *(prefix + line for line in _signal(tag))]
+    return Proposal("opcua", summary, lines, names)
+
+
+def _signal(tag: FoundTag) -> list[str]:
+    if tag.is_flag:
+        meaning = ['as = "flag"', f"name = {toml_text(tag.path[:200])}"]
+    else:
+        meaning = ['as = "code"  # bits: one alarm per bit', f"# {tag.path}"]
+    return ["[[opcua.signals]]", f"node = {toml_text(tag.node)}", *meaning]
+
+
+def browse(access: Access, seconds: float) -> Findings:
     """Return what is found; conditions are watched for ``seconds``."""
     logging.getLogger("asyncua").setLevel(logging.CRITICAL)
     try:
-        return asyncio.run(_browse(url, username, password, seconds))
+        return asyncio.run(_browse(access, seconds))
     except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
         raise Unreachable(str(error) or type(error).__name__) from None
 
 
-async def _browse(url: str, username: str | None, password: str | None, seconds: float) -> Findings:
-    client = Client(url, timeout=5)
-    if username is not None:
-        client.set_user(username)
-        client.set_password(password or "")
+async def _browse(access: Access, seconds: float) -> Findings:
+    client = Client(access.url, timeout=5)
+    if access.username is not None:
+        client.set_user(access.username)
+        client.set_password(access.password or "")
     async with client:
         findings = Findings()
         await _walk(client, findings)
@@ -79,7 +117,7 @@ async def _walk(client: Client, findings: Findings) -> None:
                 continue  # of the standard, not of the machine
             seen.add(child.NodeId)
             below = f"{path}.{child.BrowseName.Name}".lstrip(".")
-            if child.NodeClass == ua.NodeClass.Variable and _ALARM.search(below):
+            if child.NodeClass == ua.NodeClass.Variable and ALARM.search(below):
                 await _add_tag(client, child.NodeId, below, findings)
             elif child.NodeClass in (ua.NodeClass.Object, ua.NodeClass.Variable) and depth < _MAX_DEPTH:
                 waiting.append((client.get_node(child.NodeId), below, depth + 1))

@@ -18,10 +18,16 @@ class Notice(NamedTuple):
 
 
 class Outage:
-    """Follows whether a source is read; ``seen`` is the last time it was, if known from a bookmark."""
+    """Follows whether a source is read; ``seen`` is the last time it was, if known from a bookmark.
 
-    def __init__(self, title: str, seen: datetime | None) -> None:
-        self.title, self.seen = title, seen
+    ``unnoticed`` is how long a connection may be lost before that is noticed: a gap begins so much earlier. Where
+    the source ``keeps`` alarms meanwhile, a gap is known only when it is read again.
+    """
+
+    def __init__(
+        self, title: str, seen: datetime | None, unnoticed: timedelta = timedelta(), *, keeps: bool = False
+    ) -> None:
+        self.title, self.seen, self._unnoticed, self._keeps = title, seen, unnoticed, keeps
         self._reason = "the agent was stopped" if seen is not None else ""
         self._warned = ""
 
@@ -31,7 +37,7 @@ class Outage:
         if error != self._warned:
             self._warned = self._reason = error
             warning = f"Cannot read {self.title}: {error}. Alarms are unknown until it is read again."
-        if self.seen is not None and now - self.seen >= _GAP_INTERVAL:
+        if not self._keeps and self.seen is not None and now - self.seen >= _GAP_INTERVAL:
             lost, self.seen = self._lost(now), now
             return Notice(warning, lost)
         return Notice(warning) if warning else None
@@ -43,7 +49,7 @@ class Outage:
         return lost
 
     def _lost(self, now: datetime) -> Lost:
-        since = self.seen or now
+        since = (self.seen or now) - self._unnoticed
         return Lost(
             f"{self.title} was not read from {since.isoformat(timespec='seconds')} to "
             f"{now.isoformat(timespec='seconds')}: {self._reason}. Alarms of that time are unknown.",

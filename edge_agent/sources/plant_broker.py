@@ -1,5 +1,6 @@
 """Options of sources that read from the plant's own MQTT broker."""
 
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -8,6 +9,9 @@ from pydantic import Field
 from edge_agent.errors import ConfigRejected
 from edge_agent.sources.signals import Options
 from wire.mqtt import BrokerConfig, MqttVersion
+
+KEEPALIVE_S = 15
+UNNOTICED = timedelta(seconds=2 * KEEPALIVE_S)  # until a connection without an answer counts as lost
 
 
 class PlantBrokerOptions(Options):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterator, Sequence
+from datetime import timedelta
 from threading import Event
 from typing import Protocol
 
@@ -32,7 +33,9 @@ class PolledDevice(Protocol):
 
 
 class Polling:
-    """Reads all signals of a device every ``interval`` seconds."""
+    """Reads all signals of a device every ``interval`` seconds; each answer proves the connection."""
+
+    unnoticed = timedelta()
 
     def __init__(self, device: PolledDevice, interval: float) -> None:
         self._device, self._interval = device, interval

@@ -18,7 +18,7 @@ from pydantic import Field
 from edge_agent.sources import Context
 from edge_agent.sources.edges import UNDESCRIBED
 from edge_agent.sources.monitor import Monitored, Reading
-from edge_agent.sources.plant_broker import PlantBrokerOptions
+from edge_agent.sources.plant_broker import KEEPALIVE_S, UNNOTICED, PlantBrokerOptions
 from edge_agent.sources.signals import (
     Signal,
     Unreachable,
@@ -65,6 +65,8 @@ class SparkplugOptions(PlantBrokerOptions):
 class SparkplugDevice:
     """A connection to the plant's broker; without it nothing is stored for us, so its end is a gap."""
 
+    unnoticed = UNNOTICED
+
     def __init__(self, options: SparkplugOptions, context: Context) -> None:
         self._options, self._context = options, context
         self._broker = options.broker(context.password)
@@ -87,7 +89,7 @@ class SparkplugDevice:
         client = self._build()
         self._client = client
         try:
-            client.connect(self._broker.host, self._broker.port, 15)
+            client.connect(self._broker.host, self._broker.port, KEEPALIVE_S)
         except (OSError, ValueError) as error:
             raise Unreachable(f"no connection: {error}; check address and port") from None
         client.loop_start()

@@ -62,15 +62,19 @@ class Journal(Protocol):
 
 class _Sqlite:
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             self._connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)
-        except sqlite3.Error as error:
+            self._inode = path.stat().st_ino
+        except (sqlite3.Error, OSError) as error:
             raise Unreachable(f"{error}; check the path in sql.url") from None
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         try:
+            if self._path.stat().st_ino != self._inode:
+                raise Unreachable("the file was replaced")
             return self._connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise Unreachable(str(error)) from None
 
     def close(self) -> None:
@@ -130,8 +134,8 @@ class SqlSource:
         self._title = options.url.partition("?")[0]
         wanted = (options.code, options.time, options.text, options.severity, options.state)
         self._columns = [options.key, *dict.fromkeys(name for name in wanted if name)]
-        listed = ", ".join(_quoted(name) for name in self._columns)
-        self._select = f"SELECT {listed} FROM {_quoted(options.table)} WHERE {_quoted(options.key)}"  # noqa: S608
+        listed = ", ".join(self._quoted(name) for name in self._columns)
+        self._select = f"SELECT {listed} FROM {self._quoted(options.table)} WHERE {self._quoted(options.key)}"  # noqa: S608
 
     def batches(self, bookmark: str | None, stop: Event) -> Iterator[SourceBatch]:
         """Yield new rows for ever; a database that does not answer is tried again."""
@@ -170,7 +174,7 @@ class SqlSource:
 
     def check(self) -> Iterator[Finding]:
         """Yield whether the table can be read, and its last row."""
-        key = _quoted(self._options.key)
+        key = self._quoted(self._options.key)
         try:
             with closing(self._connect()) as journal:
                 last = journal.rows(f"{self._select} IS NOT NULL ORDER BY {key} DESC LIMIT 1")
@@ -186,6 +190,11 @@ class SqlSource:
         )
         yield Finding("source", ok=not batch.skipped, message=message)
 
+    def _quoted(self, name: str) -> str:
+        """Quote a name; SQLite takes an unknown name in double quotes for a text."""
+        before, after = "[]" if self._options.url.startswith("sqlite:") else '""'
+        return ".".join(f"{before}{part}{after}" for part in name.split("."))
+
     def _connect(self) -> Journal:
         url = self._options.url
         if url.startswith("sqlite:///"):
@@ -198,7 +207,7 @@ class SqlSource:
         return _Position(self._last_key(journal), {})
 
     def _last_key(self, journal: Journal) -> Any:
-        query = f"SELECT max({_quoted(self._options.key)}) FROM {_quoted(self._options.table)}"  # noqa: S608
+        query = f"SELECT max({self._quoted(self._options.key)}) FROM {self._quoted(self._options.table)}"  # noqa: S608
         return journal.rows(query)[0][0]
 
     def _reset(self, journal: Journal, position: _Position) -> Lost | None:
@@ -217,7 +226,7 @@ class SqlSource:
         )
 
     def _rows(self, journal: Journal, position: _Position) -> list[tuple[Any, ...]]:
-        key = _quoted(self._options.key)
+        key = self._quoted(self._options.key)
         late: list[tuple[Any, ...]] = []
         _forget(position.missing)
         if position.missing:
@@ -266,10 +275,6 @@ def _read_position(bookmark: str | None) -> _Position | None:
     stored = json.loads(bookmark)
     until = time.monotonic() + _MISSING_S
     return _Position(stored["last"], dict.fromkeys(stored["missing"], until))
-
-
-def _quoted(name: str) -> str:
-    return ".".join(f'"{part}"' for part in name.split("."))
 
 
 def build(options: dict[str, Any], context: Context) -> SqlSource:

@@ -23,11 +23,16 @@ _POLICIES = [
 
 
 class _Users:
+    """Anonymous users and one with a password."""
+
+    def __init__(self, password: str) -> None:
+        self._password = password
+
     def get_user(
         self, _server: Any, username: str | None = None, password: str | None = None, certificate: Any = None
     ) -> User | None:
         del certificate
-        known = (username, password) in ((None, None), ("agent", "secret"))
+        known = (username, password) in ((None, None), ("agent", self._password))
         return User(role=UserRole.User, name=username) if known else None
 
 
@@ -42,8 +47,8 @@ _TYPES = {
 class OpcuaServer:
     """Tags ``word``, ``code``, ``flag`` and ``text`` in namespace 2, PackML arrays, and conditions."""
 
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
+    def __init__(self, folder: Path, port: int | None = None, password: str = "secret") -> None:  # noqa: S107
+        self.port, self._password = port or free_port(), password
         self.url = f"opc.tcp://127.0.0.1:{self.port}/"
         self.certificate = folder / "server.der"
         self._key = folder / "server.pem"
@@ -70,7 +75,7 @@ class OpcuaServer:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _start(self) -> None:
-        server = Server(user_manager=_Users())
+        server = Server(user_manager=_Users(self._password))
         server.iserver.bind_condition_methods = True
         await server.init()
         server.set_endpoint(self.url)
@@ -107,9 +112,9 @@ class OpcuaServer:
         ]
         await new_struct(server, number, "PackMLAlarm", fields)
         await server.load_data_type_definitions()
-        admin = await server.nodes.objects.add_object(ua.NodeId("Admin", number), "Admin")
+        self.admin = await server.nodes.objects.add_object(ua.NodeId("Admin", number), "Admin")
         for name in ("Alarm", "Warning", "StopReason"):
-            self.nodes[name] = await admin.add_variable(ua.NodeId(name, number), name, [self.alarm(0)])
+            self.nodes[name] = await self.admin.add_variable(ua.NodeId(name, number), name, [self.alarm(0)])
 
     @staticmethod
     def alarm(number: int, message: str = "", *, trigger: bool = False) -> Any:
@@ -132,17 +137,61 @@ class OpcuaServer:
         """Add a Boolean tag."""
         self._call(self.machine.add_variable(ua.NodeId(name, self.namespace), name, False))  # noqa: FBT003
 
+    def remove(self, name: str) -> None:
+        """Delete a node."""
+        self._call(self.server.delete_nodes([self.nodes[name]]))
+
+    def restore(self, name: str, value: Any) -> None:
+        """Add a tag again."""
+
+        async def adding() -> None:
+            number = ua.NodeId(name, self.namespace)
+            self.nodes[name] = await self.machine.add_variable(number, name, value, _TYPES[name])
+
+        self._call(adding())
+
+    def packml(self, *numbers: int) -> None:
+        """Set the active alarms of the array Alarm."""
+        self.write("Alarm", [self.alarm(number, trigger=True) for number in numbers])
+
+    def restore_packml(self, name: str) -> None:
+        """Add an array again."""
+
+        async def adding() -> None:
+            number = ua.NodeId(name, self.namespace)
+            self.nodes[name] = await self.admin.add_variable(number, name, [self.alarm(0)])
+
+        self._call(adding())
+
+    def condition_series(self, names: list[str]) -> None:
+        """Raise and clear conditions one after the other as fast as possible."""
+
+        async def sending() -> None:
+            for name in names:
+                for active in (True, False):
+                    await self._condition(name, active=active, message="", source="")
+                await asyncio.sleep(0)
+
+        self._call(sending())
+
+    def conditions_active(self, *names: str) -> None:
+        """Activate conditions without a source name."""
+        for name in names:
+            self._call(self._condition(name, active=True, message="", source=""))
+
     def condition(self, name: str, *, active: bool, message: str = "", acked: bool = False) -> None:
         """Send an event of a condition; it is retained while it is active."""
         self._call(self._condition(name, active=active, message=message, acked=acked))
 
-    async def _condition(self, name: str, *, active: bool, message: str, acked: bool) -> None:
+    async def _condition(
+        self, name: str, *, active: bool, message: str, source: str = "Infeed", acked: bool = False
+    ) -> None:
         if name not in self.conditions:
             made = await self.server.get_event_generator(ua.ObjectIds.AlarmConditionType, ua.ObjectIds.Server)
             made.event.add_property(
                 "NodeId", ua.NodeId(f"condition {name}", self.namespace), ua.VariantType.NodeId
             )
-            made.event.SourceName, made.event.ConditionName, made.event.Severity = "Infeed", name, 500
+            made.event.SourceName, made.event.ConditionName, made.event.Severity = source, name, 500
             self.conditions[name] = made
         event = self.conditions[name].event
         event.Retain = active

@@ -35,10 +35,14 @@ class _TcpServer(ModbusTcpServer):
 
 
 class ModbusServer:
-    """Coils and discrete inputs 0 to 31, holding and input registers 0 to 119, all zero after each start."""
+    """Coils and discrete inputs 0 to 31, holding and input registers 0 to 119, all zero after each start.
 
-    def __init__(self) -> None:
-        self.port = free_port()
+    ``held`` are the first values of the registers, which have as many.
+    """
+
+    def __init__(self, port: int | None = None, held: list[int] | None = None) -> None:
+        self.port = port or free_port()
+        self._held = held or [0] * 120
         self.start()
 
     def start(self) -> None:
@@ -52,7 +56,7 @@ class ModbusServer:
 
     async def _serve(self, started: Event) -> None:
         bits = [SimData(0, count=32, values=False, datatype=DataType.BITS)]
-        words = [SimData(0, count=120, values=0, datatype=DataType.REGISTERS)]
+        words = [SimData(0, values=self._held, datatype=DataType.REGISTERS)]
         self._stopped = asyncio.Event()
         server = _TcpServer(SimDevice(1, (bits, bits, words, words)), address=("127.0.0.1", self.port))
         await server.serve_forever(background=True)
@@ -84,9 +88,9 @@ class ModbusServer:
 class S7Server:
     """A controller with data block 10 of 64 bytes and 16 bytes of flags; memory survives a restart."""
 
-    def __init__(self) -> None:
-        self.port = free_port()
-        self.block, self.flags = bytearray(64), bytearray(16)
+    def __init__(self, port: int | None = None, block: bytes = bytes(64)) -> None:
+        self.port = port or free_port()
+        self.block, self.flags = bytearray(block), bytearray(16)
         self.start()
 
     def start(self) -> None:
@@ -94,6 +98,15 @@ class S7Server:
         self._server.register_area(SrvArea.DB, 10, self.block)
         self._server.register_area(SrvArea.MK, 0, self.flags)
         self._server.start_to("127.0.0.1", self.port)
+
+    def put(self, start: int, data: bytes) -> None:
+        self.block[start : start + len(data)] = data
+
+    def remove_block(self) -> None:
+        self._server.unregister_area(SrvArea.DB, 10)
+
+    def restore_block(self) -> None:
+        self._server.register_area(SrvArea.DB, 10, self.block)
 
     def stop(self) -> None:
         self._server.stop()

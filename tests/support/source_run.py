@@ -53,17 +53,17 @@ class SourceRun:
 
     @property
     def raised(self) -> list[int]:
-        return [event.code for event in self.events]
+        return self.changed(None)
 
     @property
     def cleared(self) -> list[int]:
         return self.changed(TransitionKind.CLEARED)
 
-    def changed(self, kind: TransitionKind) -> list[int]:
-        """Return the codes of the transitions of a kind, as the spool has them."""
+    def changed(self, kind: TransitionKind | None) -> list[int]:
+        """Return the codes of the transitions of a kind, as the spool has them; None is raised."""
         with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as database:
             query = "SELECT code FROM events WHERE kind = ? ORDER BY seq"
-            return [code for (code,) in database.execute(query, (kind.number,))]
+            return [code for (code,) in database.execute(query, (kind.number if kind else 0,))]
 
     @property
     def gaps(self) -> list[Gap]:

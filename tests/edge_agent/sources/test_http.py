@@ -23,9 +23,12 @@ class Endpoint:
     """A run of the source and a client for it."""
 
     def __init__(self, folder: Path) -> None:
-        self.port = free_port()
-        settings = source_settings(SourceKind.HTTP, {"listen": f"127.0.0.1:{self.port}"}, source_password=TOKEN)
-        self.run = SourceRun(folder, settings)
+        self.port, self._folder = free_port(), folder
+        self.start()
+
+    def start(self, token: str = TOKEN) -> None:
+        settings = source_settings(SourceKind.HTTP, {"listen": f"127.0.0.1:{self.port}"}, source_password=token)
+        self.run = SourceRun(self._folder, settings)
         wait_until(self._listens, "the endpoint listens")
 
     def _listens(self) -> bool:
@@ -34,10 +37,11 @@ class Endpoint:
         except OSError:
             return False
 
-    def post(self, body: Any, token: str = TOKEN) -> tuple[int, dict[str, Any]]:
+    def post(self, body: Any, token: str = TOKEN, key: str | None = None) -> tuple[int, dict[str, Any]]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
-        connection.request("POST", "/", payload, {"Authorization": f"Bearer {token}"})
+        headers = {"Authorization": f"Bearer {token}"} | ({"Idempotency-Key": key} if key is not None else {})
+        connection.request("POST", "/", payload, headers)
         response = connection.getresponse()
         found = response.status, json.loads(response.read())
         connection.close()
@@ -86,9 +90,25 @@ def test_request_that_cannot_be_read_is_refused_whole(endpoint: Endpoint, body: 
     assert endpoint.run.raised == []
 
 
-def test_wrong_token_is_refused(endpoint: Endpoint) -> None:
+def test_wrong_token_is_refused_and_a_new_one_replaces_the_old(endpoint: Endpoint) -> None:
     assert endpoint.post({"alarm": 139}, token="wrong")[0] == 401  # noqa: S106
-    assert endpoint.run.raised == []
+    endpoint.run.close()
+    endpoint.start(token="new token")  # noqa: S106
+    assert endpoint.post({"alarm": 139})[0] == 401
+    assert endpoint.post({"alarm": 140}, token="new token")[0] == 200  # noqa: S106
+    assert endpoint.run.raised == [140]
+
+
+def test_request_with_the_id_of_a_stored_one_is_not_stored_again(endpoint: Endpoint) -> None:
+    assert endpoint.post({"alarm": "x" * 1000}, key="a")[0] == 422
+    assert endpoint.post([{"alarm": 1}, {"alarm": 2}], key="a") == (200, {"stored": 2})
+    endpoint.run.close()
+    endpoint.start()
+    assert endpoint.post([{"alarm": 1}, {"alarm": 2}], key="a") == (200, {"stored": 0})
+    assert endpoint.post({"alarm": 3}, key="a")[0] == 422
+    assert endpoint.post({"alarm": 3}, key="b") == (200, {"stored": 1})
+    assert endpoint.run.raised == [1, 2, 3]
+    assert endpoint.post({"alarm": 3}, key="b" * 201)[0] == 400
 
 
 @pytest.mark.parametrize(

@@ -82,22 +82,6 @@ def test_restart_of_the_agent_does_not_raise_active_alarms_again_and_is_a_gap(
     assert "the agent was stopped" in second.warning
 
 
-def test_restart_of_the_server_under_load_is_a_warning_and_a_gap(run: Any, server: ModbusServer) -> None:
-    found = run(CODE, BITS)
-    for code in range(1, 21):
-        server.words(0, code)
-        found.until(lambda run, code=code: len(run.raised) == code, "each code is raised")
-    server.stop()
-    found.until(lambda run: "Cannot read modbus://127.0.0.1" in run.warning, "there is a warning")
-    server.start()
-    server.words(0, 20)
-    server.words(10, 1)
-    found.until(lambda run: run.raised[-1] == 1000, "the new alarm is raised")
-    assert found.raised[:20] == list(range(1, 21))
-    assert len(found.gaps) == 1
-    assert found.gaps[0].first_at <= found.events[-1].at <= found.gaps[0].last_at
-
-
 def test_missing_address_and_wrong_value_are_counted_once_and_do_not_stop_the_rest(
     run: Any, server: ModbusServer
 ) -> None:
@@ -114,16 +98,6 @@ def test_missing_address_and_wrong_value_are_counted_once_and_do_not_stop_the_re
     found.until_raised(139, 7)
     assert found.spool.skipped == 2
     assert len(found.gaps) == 1  # the time in which one signal could not be read
-
-
-def test_flood_of_changes_is_complete(run: Any, server: ModbusServer) -> None:
-    found = run(BITS)
-    for number in range(1, 8):
-        server.words(10, *[0xFFFF] * 100)
-        found.until(lambda run, number=number: len(run.raised) == 1600 * number, "all bits are raised")
-        server.words(10, *[0] * 100)
-        found.until(lambda run, number=number: len(run.cleared) == 1600 * number, "all bits are cleared")
-    assert sorted(found.raised) == sorted(list(range(1000, 2600)) * 7)
 
 
 @pytest.mark.parametrize(

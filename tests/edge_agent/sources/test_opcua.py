@@ -1,19 +1,15 @@
 """OPC UA: tags, PackML arrays and conditions of a real server become alarms."""
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edge_agent.discover import discover, edge_toml
-from edge_agent.errors import ConfigRejected, EdgeError
-from edge_agent.settings import SourceKind, load
+from edge_agent.errors import ConfigRejected
+from edge_agent.settings import SourceKind
 from edge_agent.sources import Context
 from edge_agent.sources.opcua import build
-from edge_agent.sources.opcua_browse import browse
-from tests.conftest import free_port
 from tests.support.opcua_server import OpcuaServer
 from tests.support.source_run import SourceRun, source_settings
 from wire.clock import PlantClock
@@ -78,14 +74,6 @@ def test_short_changes_between_two_publishings_are_complete(run: Any, server: Op
     server.write_all("code", [1, 0, 2, 0, 3, 0])
     found.until_raised(1, 2, 3)
     assert found.raised == [1, 2, 3]
-
-
-def test_flood_of_changes_is_complete(run: Any, server: OpcuaServer) -> None:
-    found = tags(run, CODE)
-    for first in range(1, 10_001, 500):
-        server.write_all("code", list(range(first, first + 500)))
-        found.until(lambda run, last=first + 499: len(run.raised) == last, "all changes are stored")
-    assert found.raised == list(range(1, 10_001))
 
 
 def test_restart_of_the_server_is_a_gap_and_active_alarms_are_not_raised_again(
@@ -231,6 +219,20 @@ def test_wrong_password_and_wrong_server_certificate_are_findings(server: OpcuaS
     assert "export the server's certificate" in missing.message
 
 
+def test_server_with_another_certificate_is_not_read(run: Any, server: OpcuaServer, tmp_path: Path) -> None:
+    secured = {
+        "security_policy": "Basic256Sha256",
+        "server_certificate": str(server.certificate),
+        "certificate": str(tmp_path / "own.der"),
+        "private_key": str(tmp_path / "own.pem"),
+    }
+    tags(run, CODE, **secured)
+    server.write("code", 139)
+    other = run(mode="tags", signals=[CODE], **secured | {"server_certificate": str(tmp_path / "own.der")})
+    other.until(lambda run: "Cannot read opc.tcp://" in run.warning, "there is a warning")
+    assert 139 not in other.cleared
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -244,40 +246,3 @@ def test_wrong_password_and_wrong_server_certificate_are_findings(server: OpcuaS
 def test_mistake_in_the_table_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigRejected, match=sentence):
         build({"url": "opc.tcp://plc"} | options, Context(PlantClock()))
-
-
-def found_configuration(server: OpcuaServer, tmp_path: Path, **options: Any) -> Any:
-    out = tmp_path / "found.toml"
-    assert discover(server.url, username=None, password=None, seconds=0.5, out=out, **options) == 0
-    return load(out, {}, {}).source_options
-
-
-def test_discover_prefers_conditions_then_packml(server: OpcuaServer, tmp_path: Path) -> None:
-    found = found_configuration(server, tmp_path)
-    assert (found["mode"], found["node"], found["arrays"]) == ("packml", "ns=2;s=Admin", ["Alarm", "Warning"])
-    with pytest.raises(ConfigRejected, match="exists; give another file"):
-        found_configuration(server, tmp_path)
-    (tmp_path / "found.toml").unlink()
-    server.condition("Jam", active=True)
-    assert found_configuration(server, tmp_path)["mode"] == "conditions"
-    assert "# Infeed.Jam" in (tmp_path / "found.toml").read_text()
-
-
-def test_discovered_tags_are_signals(server: OpcuaServer) -> None:
-    server.add_fault('Fault "door"')
-    findings = browse(server.url, username=None, password=None, seconds=0.1)
-    findings.packml.clear()
-    findings.conditions = None
-    options = tomllib.loads(edge_toml(server.url, None, findings))["opcua"]
-    (signal,) = options["signals"]
-    assert (signal["as"], signal["name"]) == ("flag", 'Machine.Fault "door"')
-    build(options, Context(PlantClock()))
-
-
-def test_discover_of_a_server_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(EdgeError, match="Check address, user and security settings"):
-        discover(
-            f"opc.tcp://127.0.0.1:{free_port()}", username=None, password=None, seconds=1, out=tmp_path / "x.toml"
-        )
-    with pytest.raises(ConfigRejected, match=r"give an address like opc\.tcp://"):
-        discover("http://plc", username=None, password=None, seconds=1, out=tmp_path / "x.toml")

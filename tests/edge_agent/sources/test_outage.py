@@ -46,3 +46,22 @@ def test_stop_of_the_agent_is_a_gap() -> None:
     lost = Outage("plc", seen).succeeded(minutes(9))
     assert lost is not None
     assert (lost.since, "the agent was stopped" in lost.message) == (START, True)
+
+
+def test_gap_begins_before_the_loss_of_a_connection_was_noticed() -> None:
+    outage = Outage("plc", None, timedelta(seconds=30))
+    outage.succeeded(minutes(1))
+    outage.failed("no answer", minutes(2))
+    lost = outage.succeeded(minutes(3))
+    assert lost is not None
+    assert lost.since == minutes(0.5)
+
+
+def test_source_that_keeps_alarms_has_one_gap_after_a_long_outage() -> None:
+    outage = Outage("broker", None, keeps=True)
+    outage.succeeded(START)
+    found = [notice for minute in range(1, 40) if (notice := outage.failed("no route", minutes(minute)))]
+    assert [notice.lost for notice in found] == [None]
+    lost = outage.succeeded(minutes(40))
+    assert lost is not None
+    assert lost.since == START

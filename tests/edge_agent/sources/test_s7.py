@@ -68,18 +68,6 @@ def test_bits_of_a_word_are_counted_as_the_hmi_counts_them(run: Any, server: S7S
     assert found.raised == [1, 25]
 
 
-def test_restart_of_the_server_is_a_gap_and_active_alarms_are_not_raised_again(run: Any, server: S7Server) -> None:
-    server.block[20:22] = (139).to_bytes(2, "big")
-    found = run(CODE, BITS).until_raised(139)
-    server.stop()
-    found.until(lambda run: "Cannot read s7://127.0.0.1" in run.warning, "there is a warning")
-    server.block[0] = 1
-    server.start()
-    found.until_raised(139, 1000)
-    assert found.raised == [139, 1000]
-    assert len(found.gaps) == 1
-
-
 def test_block_that_is_missing_or_too_small_does_not_stop_the_rest(run: Any, server: S7Server) -> None:
     found = run({"as": "bits", "address": "DB99.DBB0"}, {"as": "bits", "address": "DB10.DBB100"}, CODE)
     server.block[20:22] = (139).to_bytes(2, "big")
