@@ -10,7 +10,7 @@ from wire.log_rows import RowRejected
 from wire.records import RecordFields
 
 Preset = Literal["wincc", "ignition"]
-_PRESETS: Final[dict[str, dict[str, Any]]] = {
+PRESETS: Final[dict[Preset, dict[str, Any]]] = {
     # StateAfter: 1 incoming, 0 and 2 outgoing, 3 acknowledged while active, 6 acknowledged afterwards.
     "wincc": {
         "delimiter": ";",
@@ -50,7 +50,7 @@ class ColumnOptions(RecordFields):
     @field_validator("delimiter")
     @classmethod
     def _separates(cls, delimiter: str) -> str:
-        if delimiter in '\r\n" ':
+        if delimiter == '"' or not (delimiter == "\t" or delimiter.isprintable()):
             raise ValueError("give a sign such as ; or , or a tab")
         return delimiter
 
@@ -81,7 +81,8 @@ class ColumnOptions(RecordFields):
 
 def with_preset(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options on top of their preset's."""
-    return _PRESETS.get(str(options.get("preset")), {}) | options
+    preset = next((columns for name, columns in PRESETS.items() if name == options.get("preset")), {})
+    return preset | options
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,12 @@ class LineSplitter:
         return [name for name in self._options.used if column_number(name) is None and name not in self._columns]
 
     def start_file(self, first_line: str) -> None:
-        """Take the names of the columns from the first line of a file."""
+        """Take the names of the columns from the first line of a file; one that is not CSV has none."""
         if self._options.header:
-            self.header = split_line(first_line, self._options.delimiter)
+            try:
+                self.header = split_line(first_line, self._options.delimiter)
+            except RowRejected:
+                self.header = []
             self._columns = {name: number for number, name in enumerate(self.header)}
 
     def split(self, line: str) -> ColumnRow | None:
