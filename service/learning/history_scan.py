@@ -158,11 +158,10 @@ class Survey:
     def notes(self, retention: timedelta) -> list[str]:
         """Return a sentence about each kind of row that does not count."""
         notes = []
-        if self.cleared or self.other_states:
-            notes.append(
-                f"{self.cleared:,} ignored: they clear an alarm. "
-                f"{self.other_states:,} ignored: their state is neither raised nor cleared."
-            )
+        if self.cleared:
+            notes.append(f"{self.cleared:,} ignored: they clear an alarm.")
+        if self.other_states:
+            notes.append(f"{self.other_states:,} ignored: their state is neither raised nor cleared.")
         if self.too_old:
             notes.append(
                 f"{self.too_old:,} ignored: older than retention_days={retention.days} "

@@ -127,7 +127,7 @@ _EXAMPLE: Final[dict[str, JsonValue]] = {
     "other_states": 152,
     "too_old": 0,
     "from_the_future": 0,
-    "notes": ["9,098 ignored: they clear an alarm. 152 ignored: their state is neither raised nor cleared."],
+    "notes": ["9,098 ignored: they clear an alarm.", "152 ignored: their state is neither raised nor cleared."],
 }
 
 
