@@ -10,13 +10,23 @@ _PIECE = 1 << 20
 
 
 class Upload:
-    """Bytes of a path, an open file or memory; ``on_progress`` gets the number sent so far."""
+    """Bytes of a path, an open file or memory; ``on_progress`` gets the number sent so far.
 
-    def __init__(self, source: Path | BinaryIO | bytes, on_progress: Callable[[int], None] | None = None) -> None:
-        self._source, self._on_progress = source, on_progress
+    ``before`` is sent before them and is not counted.
+    """
+
+    def __init__(
+        self,
+        source: Path | BinaryIO | bytes,
+        on_progress: Callable[[int], None] | None = None,
+        before: bytes = b"",
+    ) -> None:
+        self._source, self._on_progress, self._before = source, on_progress, before
 
     def __iter__(self) -> Iterator[bytes]:
         sent = 0
+        if self._before:
+            yield self._before
         with self._opened() as file:
             while piece := file.read(_PIECE):
                 yield piece

@@ -56,7 +56,7 @@ class RowReader:
         """Return the alarm of a line that was split into its fields, or raise :class:`RowRejected`."""
         if self.serial is not None and row.serial != self.serial:
             return None
-        alarm = Alarm(self._moment(row.stamp), _code(row.code))
+        alarm = Alarm(self._moment(row.stamp), whole_code(row.code))
         return alarm if self.since is None or alarm.at >= self.since else None
 
     def _moment(self, stamp: str) -> datetime:
@@ -64,15 +64,18 @@ class RowReader:
             at = datetime.fromisoformat(stamp)
         except ValueError:
             raise RowRejected(f"{stamp[:40]!r} is not a timestamp like 2026-11-16 08:00:00.123") from None
-        if at.tzinfo is None:
-            at = at.replace(tzinfo=self.zone)
-        try:
-            at = at.astimezone(UTC)
-        except OverflowError:
-            raise RowRejected(f"{stamp[:40]!r} lies outside of time") from None
-        if not EARLIEST <= at < LATEST:
-            raise RowRejected(f"{stamp[:40]!r} lies outside {EARLIEST.year} to {LATEST.year}")
-        return at
+        return in_utc(at, self.zone)
+
+
+def in_utc(at: datetime, zone: tzinfo) -> datetime:
+    """Return a time in UTC, one without a zone read in ``zone``, or raise :class:`RowRejected`."""
+    try:
+        moment = (at if at.tzinfo is not None else at.replace(tzinfo=zone)).astimezone(UTC)
+    except OverflowError:
+        moment = None
+    if moment is None or not EARLIEST <= moment < LATEST:
+        raise RowRejected(f"{at.isoformat()} is outside {EARLIEST.year} to {LATEST.year}")
+    return moment
 
 
 def _csv_fields(text: str) -> Fields:
@@ -101,7 +104,13 @@ def _json_fields(text: str) -> Fields:
     return Fields(stamp, str(code), None if serial is None else str(serial))
 
 
-def _code(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > _MAX_CODE:  # noqa: PLR2004
+def is_number(text: str) -> bool:
+    """Return whether a text is a whole number without a sign."""
+    return text.isascii() and text.isdigit()
+
+
+def whole_code(text: str) -> int:
+    """Return an alarm code, or raise :class:`RowRejected`."""
+    if not is_number(text) or len(text) > 10 or int(text) > _MAX_CODE:  # noqa: PLR2004
         raise RowRejected(f"{text[:40]!r} is not an alarm code (a whole number from 0 to {_MAX_CODE})")
     return int(text)

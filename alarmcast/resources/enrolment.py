@@ -9,9 +9,11 @@ from alarmcast.requests import MachineName, RequestSpec, path_params
 from alarmcast.upload import Upload
 from wire.rest.enrolment import Enrol, EraseResult, HistoryLoaded, HistoryUnderWay, Reason
 from wire.rest.enrolment import Enrolment as Enrolled
+from wire.rest.histories import HistoryColumns, HistoryPreview
 from wire.rest.jobs import JobView
 from wire.rest.machines import MachineView
 
+HistoryFile = Path | BinaryIO | bytes
 _STORING = 600.0  # seconds; a year of history takes a while to be stored
 
 
@@ -32,27 +34,47 @@ class Enrolment(Resource[TransportT]):
         body = Enrol(**path_params(machine), name=name, time_zone=time_zone, catalogue=catalogue)
         return RequestSpec(body=body, headers={"Idempotency-Key": idempotency_key})
 
-    @operation("POST /v1/machines/{site}/{machine}/history", HistoryLoaded, seconds=_STORING)
-    def load_history(
+    @operation("POST /v1/machines/{site}/{machine}/history/preview", HistoryPreview, seconds=_STORING)
+    def preview_history(
         self,
         machine: MachineName,
-        file: Path | BinaryIO | bytes,
+        file: HistoryFile,
         *,
         name: str | None = None,
         serial: str | None = None,
         time_zone: str | None = None,
+        columns: HistoryColumns | None = None,
+        code_map: bytes | None = None,
         on_progress: Callable[[int], None] | None = None,
     ) -> RequestSpec:
-        """Load a machine's past (timestamp,alarm,serial as CSV, gzipped or not).
+        """Return what a file of a machine's past holds, and store nothing.
+
+        The machine need not be enrolled; then ``time_zone`` is UTC by default.
+        """
+        asked = {"name": name, "serial": serial, "time_zone": time_zone}
+        return _history_request(machine, file, asked, columns, code_map, on_progress)
+
+    @operation("POST /v1/machines/{site}/{machine}/history", HistoryLoaded, seconds=_STORING)
+    def load_history(
+        self,
+        machine: MachineName,
+        file: HistoryFile,
+        *,
+        name: str | None = None,
+        serial: str | None = None,
+        time_zone: str | None = None,
+        columns: HistoryColumns | None = None,
+        code_map: bytes | None = None,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> RequestSpec:
+        """Load a machine's past, gzipped or not: timestamp,alarm,serial, or with ``columns`` any CSV.
 
         ``on_progress`` gets the number of bytes sent. ``time_zone`` is that of timestamps without one;
         the machine's by default. A file with rows of several machines needs the ``serial`` of this one.
+        ``code_map`` is CSV with the columns name and code.
         """
-        called = name or (file.name if isinstance(file, Path) else None)
-        params = {"name": called, "serial": serial, "time_zone": time_zone}
-        return RequestSpec(
-            at=path_params(machine), params=params, content=Upload(file, on_progress), media_type="text/csv"
-        )
+        asked = {"name": name, "serial": serial, "time_zone": time_zone}
+        return _history_request(machine, file, asked, columns, code_map, on_progress)
 
     @operation("GET /v1/machines/{site}/{machine}/history", HistoryUnderWay)
     def history(self, machine: MachineName) -> RequestSpec:
@@ -73,3 +95,21 @@ class Enrolment(Resource[TransportT]):
     def erase(self, machine: MachineName, *, reason: str) -> RequestSpec:
         """Remove a machine's events, memory and exams for good; return which versions had learned from it."""
         return RequestSpec(at=path_params(machine), body=Reason(reason=reason))
+
+
+def _history_request(
+    machine: MachineName,
+    file: HistoryFile,
+    asked: dict[str, str | None],
+    columns: HistoryColumns | None,
+    code_map: bytes | None,
+    on_progress: Callable[[int], None] | None,
+) -> RequestSpec:
+    params = {
+        **asked,
+        "name": asked["name"] or (file.name if isinstance(file, Path) else None),
+        "code_map_bytes": len(code_map) if code_map else None,
+        **({} if columns is None else columns.model_dump()),
+    }
+    content = Upload(file, on_progress, code_map or b"")
+    return RequestSpec(at=path_params(machine), params=params, content=content, media_type="text/csv")

@@ -12,8 +12,8 @@ from wire.alarm import Alarm
 from wire.broker_check import Finding
 from wire.clock import PlantClock
 from wire.events import TransitionKind
-from wire.log_rows import RowRejected
-from wire.timestamps import EARLIEST, LATEST, clamped
+from wire.log_rows import in_utc
+from wire.timestamps import clamped
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,7 @@ class Context:
 
     def alarm(self, name: str, at: datetime, text: str = "", severity: str = "") -> Alarm | None:
         """Return the alarm of a name, None if it is before the start, or raise :class:`RowRejected`."""
-        if at.tzinfo is None:
-            at = at.replace(tzinfo=self.zone)
-        at = at.astimezone(UTC)
-        if not EARLIEST <= at < LATEST:
-            raise RowRejected(f"{at.isoformat()} is outside {EARLIEST.year} to {LATEST.year}")
+        at = in_utc(at, self.zone)
         if self.since is not None and at < self.since:
             return None
         return Alarm(at, self.codes.number(name, text, severity))

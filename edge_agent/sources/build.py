@@ -65,10 +65,11 @@ def build_source(settings: Settings, clock: PlantClock, codes: CodeBook, *, tria
 
 def build_columns(settings: Settings, clock: PlantClock, codes: CodeBook) -> "ColumnReader":
     """Return the reader of the table ``[tail]``."""
-    from edge_agent.sources.columns import ColumnOptions, ColumnReader  # noqa: PLC0415 - few need it
+    from edge_agent.sources.columns import ColumnReader, parse_columns  # noqa: PLC0415 - few need it
 
-    options = ColumnOptions.of(settings.source_options)
-    return ColumnReader(options, _context(settings, clock, codes), settings.source_serial)
+    return ColumnReader(
+        parse_columns(settings.source_options), _context(settings, clock, codes), settings.source_serial
+    )
 
 
 def build_protocol(

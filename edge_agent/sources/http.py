@@ -16,10 +16,11 @@ from pydantic import Field
 
 from edge_agent.errors import ConfigRejected
 from edge_agent.sources import Context, Record, SourceBatch
-from edge_agent.sources.records import RecordFields, read_record
+from edge_agent.sources.records import read_record
 from edge_agent.sources.signals import Options, host_and_port, parse_options
 from wire.broker_check import Finding
 from wire.log_rows import RowRejected
+from wire.records import RecordFields
 
 log = logging.getLogger(__name__)
 

@@ -20,10 +20,11 @@ from pydantic import Field
 from edge_agent.sources import Context, Lost, Record, SourceBatch
 from edge_agent.sources.outage import Outage, read_bookmark, write_bookmark
 from edge_agent.sources.plant_broker import KEEPALIVE_S, UNNOTICED, PlantBrokerOptions
-from edge_agent.sources.records import RecordFields, read_record
+from edge_agent.sources.records import read_record
 from edge_agent.sources.signals import parse_options
 from wire.broker_check import Finding, tls_context
 from wire.log_rows import RowRejected
+from wire.records import RecordFields
 
 log = logging.getLogger(__name__)
 

@@ -1,99 +1,16 @@
-"""Rows and messages with named fields: which field is the time, the code, the text, and whether it raises."""
+"""Records as alarms."""
 
-import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import Field
-
 from edge_agent.sources import Context, Record
-from edge_agent.sources.signals import Options
-from wire.events import TransitionKind
-from wire.log_rows import RowRejected
-
-_EXCEL_START = datetime(1899, 12, 30)  # noqa: DTZ001 - local time, as WinCC writes it
-_MAX_SECONDS, _MAX_MILLISECONDS = 1e11, 1e14  # as numbers of seconds these are in the year 5138
-_WHOLE = re.compile(r"(\d+)[.,]0+")
+from wire import records
 
 
-class RecordFields(Options):
-    """The names of a record's fields.
-
-    ``raised``, ``cleared`` and ``acknowledged`` are values of ``state``; records with another state are ignored.
-    Without ``state`` every record raises an alarm. ``time_format`` is ``auto`` (ISO 8601, or seconds or
-    milliseconds since 1970), ``wincc_ms`` (WinCC's Time_ms), or a format such as ``%d.%m.%Y %H:%M:%S``.
-    """
-
-    code: str
-    time: str | None = None
-    text: str | None = None
-    severity: str | None = None
-    state: str | None = None
-    raised: tuple[str, ...] = ("1", "true", "active", "raised")
-    cleared: tuple[str, ...] = ("0", "false", "clear", "cleared", "inactive")
-    acknowledged: tuple[str, ...] = ("ack", "acknowledged")
-    time_format: str = Field(default="auto", min_length=1)
-
-    def kinds(self) -> dict[str, TransitionKind | None]:
-        """Return what each state means, by its lower-case value; None is raised."""
-        acknowledged = dict.fromkeys(self.acknowledged, TransitionKind.ACKNOWLEDGED)
-        cleared = dict.fromkeys(self.cleared, TransitionKind.CLEARED)
-        kinds = acknowledged | cleared | dict.fromkeys(self.raised)
-        return {value.lower(): kind for value, kind in kinds.items()}
-
-
-def read_record(get: Callable[[str], Any], fields: RecordFields, context: Context) -> Record | None:
+def read_record(get: Callable[[str], Any], fields: records.RecordFields, context: Context) -> Record | None:
     """Return the alarm of a record, None if it is none of ours, or raise :class:`RowRejected`."""
-    kind: TransitionKind | None = None
-    if fields.state is not None:
-        state = _text(get(fields.state)).lower()
-        kinds = fields.kinds()
-        if state not in kinds:
-            return None
-        kind = kinds[state]
-    name = _text(get(fields.code))
-    whole = _WHOLE.fullmatch(name)
-    at = parse_time(get(fields.time), fields.time_format) if fields.time else context.now()
-    alarm = context.alarm(
-        whole[1] if whole else name,
-        at,
-        _text(get(fields.text)) if fields.text else "",
-        _text(get(fields.severity)) if fields.severity else "",
-    )
-    return None if alarm is None else Record(alarm, kind)
-
-
-def parse_time(value: Any, time_format: str = "auto") -> datetime:
-    """Return the time of a value; one without a zone is local."""
-    try:
-        if isinstance(value, datetime):
-            return value
-        if time_format == "wincc_ms":
-            days = float(_text(value).replace(",", ".")) / 1_000_000
-            milliseconds = round(days * 86_400_000)
-            return _EXCEL_START + timedelta(milliseconds=milliseconds)
-        if time_format != "auto":
-            return datetime.strptime(_text(value), time_format)  # noqa: DTZ007 - the zone is a setting
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return _since_1970(float(value))
-        return datetime.fromisoformat(_text(value))
-    except (ValueError, OverflowError, OSError):
-        wanted = "a time like 2026-11-16 08:00:00.123" if time_format == "auto" else f"a time like {time_format}"
-        raise RowRejected(f"{_text(value)[:40]!r} is not {wanted}") from None
-
-
-def _since_1970(number: float) -> datetime:
-    if number > _MAX_MILLISECONDS:
-        number /= 1000
-    if number > _MAX_SECONDS:
-        number /= 1000
-    return datetime.fromtimestamp(number, UTC)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return "" if value is None else str(value).strip()
+    record = records.read_record(get, fields)
+    if record is None:
+        return None
+    alarm = context.alarm(record.name, record.at or context.now(), record.text, record.severity)
+    return None if alarm is None else Record(alarm, record.kind)

@@ -80,7 +80,7 @@ def by_address(signals: Iterable[tuple[str, Kind]]) -> dict[str, Kind]:
     return found
 
 
-Model = TypeVar("Model", bound=Options)
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def parse_options(model: type[Model], options: dict[str, Any], table: str) -> Model:

@@ -13,10 +13,11 @@ from pydantic import Field
 
 from edge_agent.errors import ConfigRejected
 from edge_agent.sources import Context, Lost, SourceBatch
-from edge_agent.sources.records import RecordFields, read_record
+from edge_agent.sources.records import read_record
 from edge_agent.sources.signals import Unreachable, parse_options
 from wire.broker_check import Finding
 from wire.log_rows import RowRejected
+from wire.records import RecordFields
 
 _BATCH = 500
 _MAX_MISSING = 500  # keys that may still appear

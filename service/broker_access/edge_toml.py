@@ -1,6 +1,7 @@
 """Write the ``edge.toml`` of a machine's agent."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -56,8 +57,18 @@ def edge_toml(machine: MachineId, access: AgentAccess, *, username: str, passwor
     return "\n".join(lines) + "\n"
 
 
-def source_lines(*, time_zone: str, serial: str | None, last_at: datetime) -> str:
-    """Return lines for ``[source]``: the agent continues after the last alarm of the imported history."""
+def source_lines(
+    *,
+    time_zone: str,
+    serial: str | None,
+    last_at: datetime,
+    tail: Mapping[str, str | bool | Sequence[str]] | None = None,
+    has_code_map: bool = False,
+) -> str:
+    """Return lines for ``[source]``: the agent continues after the last alarm of the imported history.
+
+    ``tail`` says how the rows of the file are written.
+    """
     since = isoformat(last_at + timedelta(microseconds=1))
     lines = [
         "# As in the imported history, which is not sent again.",
@@ -65,12 +76,22 @@ def source_lines(*, time_zone: str, serial: str | None, last_at: datetime) -> st
         *([] if serial is None else [f"serial = {_quoted(serial)}"]),
         f"since = {since}",
     ]
+    if has_code_map:
+        lines += ["# Correct the path: the code map that was given with the history.", 'codes = "codes.csv"']
+    if tail:
+        lines += ["", "[tail]", *(f"{key} = {_value(value)}" for key, value in tail.items())]
     return "\n".join(lines) + "\n"
 
 
 def with_source(edge_toml: str, lines: str) -> str:
     """Return an ``edge.toml`` with ``lines`` in place of its time zone."""
     return _TIME_ZONE.sub(lambda _match: lines, edge_toml, count=1)
+
+
+def _value(value: str | bool | Sequence[str]) -> str:  # noqa: FBT001
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]"
 
 
 def _quoted(text: str) -> str:

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from service.broker_access.edge_toml import with_source
 from service.cli.arguments import (
@@ -16,15 +15,24 @@ from service.cli.arguments import (
     MachineArgument,
     Serial,
     machine_id,
-    opened,
     read,
     secret_file,
 )
 from service.cli.client import api, running_api
+from service.cli.history import (
+    CodeMap,
+    ColumnOption,
+    HistoryFile,
+    PresetOption,
+    PreviewOnly,
+    Yes,
+    code_map_of,
+    columns_of,
+    confirmed,
+    load,
+)
 from service.errors import InputRejected
-from service.machines.models import zone_named
 from wire.enums import JobState
-from wire.identity import MachineId
 from wire.rest.enrolment import HistoryLoaded
 from wire.rest.jobs import JobView
 
@@ -39,22 +47,32 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
     name: Annotated[str | None, typer.Option(help="What people call it.")] = None,
     time_zone: Annotated[str | None, typer.Option(help="The plant's zone, like Europe/Rome; UTC.")] = None,
     catalogue: Annotated[Path | None, typer.Option(help="CSV of the alarm codes the machine brings.")] = None,
-    history: Annotated[Path | None, typer.Option(help="Its past: timestamp,alarm,serial, gzipped or not.")] = None,
+    history: Annotated[
+        Path | None, typer.Option(help="Its past: timestamp,alarm,serial or any CSV, gzipped or not.")
+    ] = None,
     serial: Serial = None,
+    preset: PresetOption = None,
+    column: ColumnOption = None,
+    code_map: CodeMap = None,
     history_zone: Annotated[
         str | None,
         typer.Option(help="Zone of timestamps in the past that name none; the machine's time zone unless given."),
     ] = None,
+    preview: PreviewOnly = False,
+    yes: Yes = False,
     edge_toml: EdgeToml = None,
     wait: Annotated[bool, typer.Option("--watch", help="Stay and show how it is learned.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Enrol a machine: its alarms are taken, its past is loaded, and it is learned as soon as there is enough."""
     identity = machine_id(machine)
-    if history is not None and not history.is_file():
-        raise InputRejected(f"There is no file {history}.")
-    if history_zone:
-        zone_named(history_zone)
+    past = None
+    if history is not None:
+        zone, columns = history_zone or time_zone, columns_of(preset, column)
+        file = HistoryFile(identity, history, serial, zone, columns, code_map_of(code_map))
+        past = confirmed(data_dir, file, preview_only=preview, yes=yes)
+        if past is None:
+            return
     codes = None if catalogue is None else read(catalogue).decode("utf-8", errors="replace")
     with secret_file(edge_toml) as keep:
         with api(data_dir) as client:
@@ -67,9 +85,9 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
             typer.echo(f"No credentials were issued now, so {edge_toml} was not written: {_WHY_NONE} {identity}")
         if enrolled.credentials_note:
             typer.echo(enrolled.credentials_note)
-        if history is not None:
+        if past is not None:
             try:
-                loaded = _load(data_dir, identity, history, serial=serial, time_zone=history_zone)
+                loaded = load(data_dir, past)
             except InputRejected as error:
                 later = f"to load it later: alarmcast admin history load {identity} FILE"
                 raise InputRejected(f"{error} The machine is enrolled without its past; {later}") from None
@@ -80,17 +98,29 @@ def enrol(  # noqa: PLR0913 - a command has as many options as it has
         typer.echo(f"See how it is learned: alarmcast admin watch {job.id}")
 
 
-def history_load(
+def history_load(  # noqa: PLR0913 - a command has as many options as it has
     machine: MachineArgument,
     file: File,
+    *,
     serial: Serial = None,
+    preset: PresetOption = None,
+    column: ColumnOption = None,
+    code_map: CodeMap = None,
     time_zone: Annotated[
         str | None, typer.Option(help="Zone of timestamps that name none; the machine's unless given.")
     ] = None,
+    preview: PreviewOnly = False,
+    yes: Yes = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Load a log (timestamp,alarm,serial; gzipped or not); loading it twice changes nothing."""
-    _prepare_agent(_load(data_dir, machine_id(machine), file, serial=serial, time_zone=time_zone))
+    """Load a log (timestamp,alarm,serial or any CSV; gzipped or not); loading it twice changes nothing."""
+    identity = machine_id(machine)
+    with api(data_dir) as client:
+        client.machines.get(identity)
+    given = HistoryFile(identity, file, serial, time_zone, columns_of(preset, column), code_map_of(code_map))
+    past = confirmed(data_dir, given, preview_only=preview, yes=yes)
+    if past is not None:
+        _prepare_agent(load(data_dir, past))
 
 
 def watch(
@@ -98,41 +128,6 @@ def watch(
 ) -> None:
     """Show a job's progress until it has ended."""
     _watch(data_dir, job)
-
-
-def _load(
-    data_dir: Path | None, machine: MachineId, file: Path, *, serial: str | None, time_zone: str | None
-) -> HistoryLoaded:
-    columns = (*Progress.get_default_columns(), DownloadColumn())
-    bar = Progress(*columns, transient=True, disable=not Console().is_terminal)  # or it leaves an empty line
-    with opened(file) as log, bar as progress, api(data_dir) as client:
-        size = file.stat().st_size
-        task = progress.add_task(f"Sending {file.name}", total=size)
-
-        def on_progress(sent: int) -> None:
-            stage = "Storing" if sent >= size else "Sending"
-            progress.update(task, completed=sent, description=f"{stage} {file.name}")
-
-        loaded = client.enrolment.load_history(
-            machine,
-            log,
-            name=file.name,
-            serial=serial or None,
-            time_zone=time_zone or None,
-            on_progress=on_progress,
-        )
-    typer.echo(
-        f"{loaded.stored:,} events stored, {loaded.duplicates:,} known already, "
-        f"{loaded.quarantined:,} rows quarantined. "
-        f"Timestamps that name no zone were read in {loaded.time_zone}."
-    )
-    for note in loaded.notes:
-        typer.echo(note)
-    if loaded.examples:
-        typer.echo("The first rows that are no alarms:")
-    for example in loaded.examples:
-        typer.echo(f"  {example}")
-    return loaded
 
 
 def _prepare_agent(

@@ -122,6 +122,7 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     # Administration
     "POST /v1/machines": _admin(RouteScope.FILTERED),
     f"POST {_MACHINE}/history": Rule(Role.ADMIN, RouteScope.SITE, streams_body=True),
+    f"POST {_MACHINE}/history/preview": Rule(Role.ADMIN, RouteScope.SITE, streams_body=True),
     f"POST {_MACHINE}/refresh": _admin(RouteScope.SITE),
     f"POST {_MACHINE}/retire": _admin(RouteScope.SITE),
     f"POST {_MACHINE}/erase": _admin(RouteScope.SITE),

@@ -15,12 +15,12 @@ from service.forecasts.scheduler import ForecastPublisher
 from service.forecasts.streams import StreamHub
 from service.forecasts.version_store import VersionStore
 from service.ingest.build import time_policy
-from service.learning import api, enrolment_api
+from service.learning import api, enrolment_api, history_api
 from service.learning.commit_store import UpdateStore
 from service.learning.enrolment_service import EnrolmentService
 from service.learning.enrolment_store import EnrolmentStore
 from service.learning.evaluation_store import HoldoutStore
-from service.learning.history_import import HistoryImporter, UploadLimits
+from service.learning.history_uploads import HistoryImporter, UploadLimits
 from service.learning.job_store import JobStore
 from service.learning.job_watch import JobWatch
 from service.learning.models import Job
@@ -59,12 +59,16 @@ class Learning:
             enrolment=self.enrolment,
             machines=machines,
             jobs=jobs,
+        )
+        history = history_api.HistoryServices(
+            machines=machines,
             history=self.history,
             audit=audit,
             on_history_loaded=lambda machine: self.bus.publish(HistoryLoaded(machine)),
         )
         return [
             enrolment_api.router(enrolment),
+            history_api.router(history),
             api.jobs_router(jobs, streams),
             api.models_router(versions, holdouts, VersionService(self.versions, self.enrolment.clock)),
             api.memory_router(versions, catalogue),

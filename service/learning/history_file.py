@@ -2,15 +2,16 @@
 
 A block is plain if all of its rows have the simple form ``timestamp,code[,serial]``. It is then parsed at
 once. Any other block (quotes, time zones, a header, JSON, a day that does not exist) is left to
-:class:`wire.log_rows.RowReader`, which reads a plain row in the same way, in every time zone.
+:class:`wire.log_rows.RowReader`, which reads a plain row in the same way, in every time zone. So are all blocks
+of a file with other columns.
 """
 
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from hashlib import sha256
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.errors import InputRejected
-from wire.log_rows import RowReader, RowRejected
+from wire.columns import ColumnOptions
 from wire.timestamps import EARLIEST, LATEST, from_us, to_us
 
 _BLOCK_LINES: Final = 1_000  # one line that is not plain makes the whole block be read line by line
@@ -32,8 +33,6 @@ _GZIP: Final = b"\x1f\x8b"
 _CHUNK_BYTES: Final = 1 << 20
 _MAX_LINE_BYTES: Final = 1 << 20
 _MAX_UNPACKED_BYTES: Final = 20_000_000_000
-_HEAD_BYTES: Final = 4_096  # enough to tell what kind of file it is
-_SNIFF_ROWS: Final = 1_000  # rows among which there must be an alarm
 _HISTORY: Final = UUID("6f0f5a0e-3f0b-4a57-9d1c-6a2f0a4c7d11")  # namespace of the epochs of history files
 _STAMP = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{3}(?:\d{3})?)?"
 _ROW = re.compile(rf"^({_STAMP}),(\d{{1,9}})(?:,([^\s,\"]+))?\r?$", re.ASCII | re.MULTILINE)
@@ -43,12 +42,22 @@ _HOUR_US = 3_600_000_000
 
 @dataclass(frozen=True)
 class ImportFile:
-    """A file of alarms: whose rows to take from it, and the zone of timestamps that name none."""
+    """A file of alarms: whose rows to take from it, and the zone of timestamps that name none.
+
+    Without ``columns`` its rows are ``timestamp,alarm,serial`` or JSON. ``code_map`` has numbers of named alarms.
+    """
 
     path: Path
     serial: str | None = None
     zone: tzinfo = UTC
     name: str | None = None
+    columns: ColumnOptions | None = None
+    code_map: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def encoding(self) -> str:
+        """How its text is written."""
+        return "utf-8" if self.columns is None else self.columns.encoding
 
     @property
     def title(self) -> str:
@@ -129,28 +138,6 @@ def _offset(at: datetime) -> int:
     return (at.utcoffset() or timedelta(0)) // timedelta(microseconds=1)
 
 
-def require_alarms(log: ImportFile) -> None:
-    """Refuse a file that is none of alarms before a row of it is stored or quarantined.
-
-    Rows of other machines are alarms too; only the header and what cannot be read are none.
-    """
-    rows, wrong, number = RowReader(None, log.zone), "", 0
-    for number, line in islice(_numbered(log), _SNIFF_ROWS):
-        try:
-            if rows.read(line) is not None:
-                return
-        except RowRejected as error:
-            wrong = wrong or f" Line {number}: {error}"
-    if not wrong:
-        what = "has no row" if number else "is empty"
-        raise InputRejected(f"{log.title} {what}; choose a file with a row for every alarm.")
-    if kind := _other_kind(next(_chunks(log), b"")):
-        raise InputRejected(f"{log.title} is no log of alarms: it is {kind}. Nothing was stored.")
-    raise InputRejected(
-        f"{log.title} is no log of alarms: none of its first {number:,} lines is one. Nothing was stored.{wrong}."
-    )
-
-
 def scan(log: ImportFile) -> tuple[UUID, int]:
     """Return the epoch of a history file, the same rows, packed or not, the same epoch, and how many lines it has.
 
@@ -173,16 +160,16 @@ def _chunks(log: ImportFile) -> Iterator[bytes]:
             yield chunk
 
 
-def _numbered(log: ImportFile) -> Iterator[tuple[int, str]]:
-    for first, lines in blocks(log):
-        yield from enumerate(lines, start=first)
+def first_bytes(log: ImportFile) -> bytes:
+    """Return the beginning of a file, unpacked."""
+    return next(_chunks(log), b"")
 
 
 def blocks(log: ImportFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of a file, some at a time, with the number of the first of them; a header stands alone."""
     with _opened(log) as file:
         number = most = 1
-        while lines := [line.decode("utf-8", errors="replace") for line in _some_lines(file, most)]:
+        while lines := [line.decode(log.encoding, errors="replace") for line in _some_lines(file, most)]:
             yield number, lines
             number, most = number + len(lines), _BLOCK_LINES
 
@@ -211,12 +198,3 @@ def _opened(log: ImportFile) -> Iterator[IO[bytes]]:
     except (OSError, EOFError, zlib.error) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise InputRejected(f"Cannot read {log.title}: {why}. Nothing was stored; give a whole file.") from None
-
-
-def _other_kind(beginning: bytes) -> str | None:
-    """Say what a file is that is no text, and what to do about it; None if it may be text."""
-    if beginning.startswith(b"PK\x03\x04"):
-        return "a ZIP archive or an Excel workbook; save its rows as CSV"
-    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "text in UTF-16; save it as UTF-8"
-    return "no text file; save its rows as CSV" if b"\0" in beginning[:_HEAD_BYTES] else None

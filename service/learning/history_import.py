@@ -1,38 +1,27 @@
 """Import a machine's alarm history: a log file to committed events, checked row by row like live ones."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from math import inf
-from pathlib import Path
-from tempfile import NamedTemporaryFile
-from threading import Condition
-from typing import IO
 from uuid import UUID
 
 import numpy as np
 
 from service.database.event_row import IN_TIME, EventRow
-from service.database.files import stale_files
-from service.errors import Conflict, Gone, TooLarge, TooMany, Unavailable
-from service.http.rate_limit import ConcurrencyLimit, LimitReached
+from service.errors import Conflict, Gone
 from service.ingest.service import TimeBounds, TimePolicy
-from service.learning.history_file import ImportFile, blocks, plain_rows, require_alarms, scan
-from service.learning.history_scan import Survey
+from service.learning.history_file import ImportFile, blocks, plain_rows, scan
+from service.learning.history_rows import HistoryReader, HistoryRow
+from service.learning.history_scan import Survey, survey_file
 from service.machines.event_store import EventStore
 from service.machines.events import EventWrite, EventWriter, QuarantineRow, WriteResult
 from service.machines.models import Machine
-from service.machines.store import MachineStore
-from wire.clock import PlantClock
-from wire.identity import MachineId
-from wire.log_rows import RowReader, RowRejected
+from wire.log_rows import RowRejected
 from wire.timestamps import from_us, to_us
 
 BATCH = 10_000
 _MAX_QUARANTINE_BYTES = 8 << 20  # of rejected rows that wait for a commit
 _MAX_EXAMPLES = 3
-_RETRY_AFTER_S = 30.0
 
 
 @dataclass
@@ -44,139 +33,11 @@ class ImportResult:
     too_old: int = 0
     from_the_future: int = 0
     rejected: int = 0
+    cleared: int = 0
     last_us: int | None = None  # of the rows that count
     rows: int = 0
     examples: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class UploadLimits:
-    """How many uploads may run at once: in all, and per site and per user; ``loading`` of them write events."""
-
-    in_all: int = 8
-    per_owner: int = 3
-    loading: int = 2
-
-
-@dataclass
-class HistoryImporter:
-    """Imports uploaded files; each is stored first, because its epoch is a digest of its bytes."""
-
-    machines: MachineStore
-    recorder: EventWriter
-    clock: PlantClock
-    policy: TimePolicy
-    folder: Path
-    max_bytes: int
-    limits: UploadLimits = field(default_factory=UploadLimits)
-    stored: EventStore | None = None
-    _places: ConcurrencyLimit = field(init=False, default_factory=ConcurrencyLimit)
-    _loading: int = field(init=False, default=0)
-    _stopping: bool = field(init=False, default=False)
-    _changed: Condition = field(init=False, default_factory=Condition)
-    _uploads: dict[MachineId, "Upload"] = field(init=False, default_factory=dict)
-
-    @contextmanager
-    def upload(self, machine: Machine, who: str) -> Iterator["Upload"]:
-        """Yield a temporary file to write to; raise :class:`TooMany` if too many uploads are running."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._slot(machine, who), NamedTemporaryFile(dir=self.folder, prefix="history-") as file:
-            upload = self._uploads[machine.id] = Upload(file, self.max_bytes)
-            try:
-                yield upload
-            finally:
-                if self._uploads.get(machine.id) is upload:
-                    del self._uploads[machine.id]
-
-    @contextmanager
-    def _slot(self, machine: Machine, who: str) -> Iterator[None]:
-        limits = self.limits
-        names = {
-            f"site {machine.id.site}": limits.per_owner,
-            f"user {who}": limits.per_owner,
-            "all": limits.in_all,
-        }
-        try:
-            self._places.take(names)
-        except LimitReached as full:
-            whose = "in all" if full.name == "all" else f"of {full.name}"
-            raise TooMany(
-                f"{full.most} history files {whose} are being loaded already. Load this one when they are done.",
-                wait=_RETRY_AFTER_S,
-            ) from None
-        try:
-            yield
-        finally:
-            self._places.give_back(names)
-
-    def underway(self, machine: Machine) -> "Upload | None":
-        """Return the newest upload of a machine that runs in this process."""
-        return self._uploads.get(machine.id)
-
-    def load(self, machine: Machine, log: ImportFile, upload: "Upload | None" = None) -> ImportResult:
-        """Commit an uploaded file in batches, until the machine is retired or the service stops."""
-
-        def on_progress(done: int, lines: int | None) -> None:
-            if upload is not None:
-                upload.lines_done, upload.lines = done, lines
-            if self._stopping:
-                raise Unavailable("The service stops. Load the file again; what is stored already stays as it is.")
-            self.machines.get(machine.id).require_active()
-
-        with self._changed:
-            self._changed.wait_for(lambda: self._stopping or self._loading < self.limits.loading)
-            self._loading += 1
-        try:
-            on_progress(0, None)
-            return load_history(
-                machine,
-                log,
-                recorder=self.recorder,
-                now=self.clock.now(),
-                policy=self.policy,
-                stored=self.stored,
-                progress=on_progress,
-            )
-        finally:
-            with self._changed:
-                self._loading -= 1
-                self._changed.notify_all()
-
-    def stop(self) -> None:
-        """Stop all imports after their current batch and wait for them."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: self._loading == 0)
-
-    def sweep(self, *, older_than: float = inf) -> None:
-        """Delete files of killed uploads, last written before a time (Unix); all of them only while none runs."""
-        for left in stale_files(self.folder, "history-*", older_than=older_than):
-            left.unlink(missing_ok=True)
-
-
-@dataclass
-class Upload:
-    """A file that is being received, rejected as soon as it is too large; ``lines`` are known after that."""
-
-    file: IO[bytes]
-    max_bytes: int
-    size: int = 0
-    lines_done: int = 0
-    lines: int | None = None
-
-    @property
-    def path(self) -> Path:
-        """The path of the file, with all data flushed."""
-        self.file.flush()
-        return Path(self.file.name)
-
-    def write(self, chunk: bytes) -> None:
-        self.size += len(chunk)
-        if self.size > self.max_bytes:
-            raise TooLarge(f"A history file may have {self.max_bytes // 1_000_000} MB; load it in parts.")
-        self.file.write(chunk)
 
 
 def load_history(
@@ -196,15 +57,9 @@ def load_history(
     same time and code, from the agent or another file, is a duplicate.
     """
     epoch, lines = scan(log)
-    require_alarms(log)
-    progress(0, lines)
-    survey = Survey(log.serial, log.zone, policy.bounds(now))
-    for first, block in blocks(log):
-        survey.read(block)
-        if first % BATCH < len(block):
-            progress(0, lines)
+    survey = survey_file(log, policy.bounds(now), progress=lambda: progress(0, lines))
     survey.insist(log.title, policy.retention)
-    reading = _ImportReader(machine, log, epoch, policy.bounds(now), EventWrite(to_us(now)))
+    reading = _ImportReader(machine, log, epoch, policy.bounds(now), EventWrite(to_us(now)), HistoryReader(log))
     reading.loaded = _expected(survey, policy)
     reading.known = KnownAlarms(stored, machine).within(survey.first_us, survey.last_us)
     for first, block in blocks(log):
@@ -225,6 +80,7 @@ def _expected(survey: Survey, policy: TimePolicy) -> ImportResult:
         too_old=survey.too_old,
         from_the_future=survey.from_the_future,
         last_us=survey.last_us,
+        cleared=survey.cleared,
         notes=survey.notes(policy.retention),
     )
 
@@ -239,8 +95,8 @@ def _begin(reading: "_ImportReader", recorder: EventWriter) -> None:
     if recorded.conflicts:
         raise Conflict(
             f"{reading.log.title} has been loaded for {reading.machine.id} before, with its times read in another "
-            "time zone. What was stored then stays. Give that time zone; or, if it was wrong, erase the machine "
-            "(alarmcast admin machine erase), enrol it again and load the file anew.",
+            "time zone or with other columns. What was stored then stays. Give those; or, if they were wrong, "
+            "erase the machine (alarmcast admin machine erase), enrol it again and load the file anew.",
             pointer="query/time_zone",
         )
     reading.has_begun = True
@@ -314,8 +170,10 @@ class _ImportReader:
     epoch: UUID
     bounds: TimeBounds
     recording: EventWrite
+    reader: HistoryReader
     loaded: ImportResult = field(default_factory=ImportResult)
     has_begun: bool = False
+    described: set[int] = field(default_factory=set)
     known: KnownAlarms | None = None
 
     @property
@@ -332,7 +190,8 @@ class _ImportReader:
 
     def take(self, first: int, lines: list[str]) -> None:
         """Read lines, the first of which has this number in its file."""
-        plain = plain_rows(lines, self.log.serial, self.log.zone)
+        is_plain = self.reader.has_usual_columns
+        plain = plain_rows(lines, self.log.serial, self.log.zone) if is_plain else None
         if plain is None:
             self._take_one_by_one(first, lines)
             return
@@ -345,19 +204,34 @@ class _ImportReader:
         ]
 
     def _take_one_by_one(self, first: int, lines: list[str]) -> None:
-        rows = RowReader(self.log.serial, self.log.zone)
         for number, line in enumerate(lines, start=first):
             try:
-                alarm = rows.read(line)
+                row = self.reader.split(line)
+                if row is None:
+                    continue
+                serial = row.serial
+                if self.log.serial not in (None, serial):
+                    continue
+                understood = self.reader.take(row)
             except RowRejected as error:
                 self._reject(number, line, error)
                 continue
-            if alarm is not None:
-                self.loaded.rows += 1
+            self.loaded.rows += 1
+            if (alarm := understood.alarm) is not None:
                 at_us = to_us(alarm.at)
                 if self.bounds.earliest_us <= at_us <= self.bounds.latest_us:
+                    self._describe(understood)
                     event = EventRow(self.machine.row_id, self.epoch, number, alarm.code, at_us, IN_TIME)
                     self.recording.events.append(event)
+
+    def _describe(self, row: HistoryRow) -> None:
+        """Let the catalogue know a code that the file describes, once."""
+        if row.alarm is None or row.alarm.code in self.described:
+            return
+        description = row.description()
+        if description is not None:
+            self.described.add(row.alarm.code)
+            self.recording.codes.append((self.machine.row_id, description))
 
     def _reject(self, number: int, line: str, error: RowRejected) -> None:
         topic, body = f"history:{self.log.name or self.log.path.name}"[:1000], line.encode()[:64_000]

@@ -10,6 +10,7 @@ from service.errors import InputRejected
 from service.ingest.service import TimePolicy
 from service.learning.history_file import ImportFile
 from service.learning.history_import import load_history
+from service.learning.history_preview import preview_history
 from service.machines import api as machines
 from service.machines.catalogue import SEVERITIES, parse_catalogue
 from service.machines.events import Cursor, EventWrite, WriteResult
@@ -17,10 +18,12 @@ from service.machines.models import Machine
 from service.scoring import api as scores
 from tests.fuzz.messages import NOW
 from tests.fuzz.mutation import MOMENTS, VALUES, mutated_bytes, mutated_value, written
+from wire.columns import ColumnOptions
 from wire.enums import MachineState
 from wire.events import AlarmEvent
 from wire.identity import MachineId
 from wire.log_rows import RowReader, RowRejected
+from wire.rest.histories import HistoryPreview
 from wire.timestamps import EARLIEST, LATEST, to_us
 
 _ZONES = (ZoneInfo("UTC"), ZoneInfo("Europe/Rome"), ZoneInfo("Pacific/Apia"))
@@ -67,6 +70,19 @@ class _Recorder:
         return WriteResult(len(recording.events), 0, 0)
 
 
+_COLUMNS = (
+    ColumnOptions(time="timestamp", code="alarm"),
+    ColumnOptions(time="1", code="2", serial="3", header=False),
+    ColumnOptions(time="timestamp", code="serial", text="alarm", encoding="cp1252"),
+)
+
+
+def _is_a_preview(shown: HistoryPreview) -> None:
+    assert HistoryPreview.model_validate_json(shown.model_dump_json()) == shown
+    if shown.problem is not None:
+        _is_a_sentence(shown.problem)
+
+
 def history(dice: Random, file: Path) -> None:
     """A history file is refused as a whole, or each of its rows is stored, quarantined or none of ours."""
     rows = [b"timestamp,alarm,serial", *(_row(dice) for _ in range(dice.randrange(6)))]
@@ -76,10 +92,10 @@ def history(dice: Random, file: Path) -> None:
         content = mutated_bytes(dice, content) if dice.random() < 0.5 else content
     file.write_bytes(content)
     recorder = _Recorder()
+    log = ImportFile(file, name="upload", columns=dice.choice((None, *_COLUMNS)))
+    _is_a_preview(preview_history(log, now=NOW, policy=TimePolicy()))
     try:
-        loaded = load_history(
-            _MACHINE, ImportFile(file, name="upload"), recorder=recorder, now=NOW, policy=TimePolicy()
-        )
+        loaded = load_history(_MACHINE, log, recorder=recorder, now=NOW, policy=TimePolicy())
     except InputRejected as error:
         _is_a_sentence(str(error))
         return

@@ -59,7 +59,8 @@ def test_a_machine_is_enrolled_with_its_history_and_becomes_active(
     form.get_by_label("Time zone of the plant").fill("Europe/Rome")
     form.get_by_label("Alarm history file").set_input_files(past)
     form.get_by_label("Only rows of serial").fill("2")
-    form.get_by_role("button", name="Enrol and import history").click()
+    form.get_by_role("button", name="Preview history").click()
+    form.get_by_role("button", name="Enrol and import history").click(timeout=LONG)
     result = form.locator(".ac-enrol-result")
     expect(result).to_contain_text(
         re.compile(r"[\d,]+ rows: [\d,]+ imported, 1 invalid rows in quarantine\. .* read as Europe/Rome\."),

@@ -87,7 +87,7 @@ def test_a_refused_past_leaves_the_machine_enrolled_and_its_credentials_kept(pla
     log, edge_toml = tmp_path / "two.csv", tmp_path / "edge.toml"
     now = datetime.now(UTC)
     log.write_text("".join(local_row(now - timedelta(hours=1), n, str(n % 2)) for n in range(10)))
-    done = plant.admin("enrol", FILLER, "--history", str(log), "--edge-toml", str(edge_toml))
+    done = plant.admin("enrol", FILLER, "--history", str(log), "--edge-toml", str(edge_toml), "--yes")
     assert done.returncode != 0
     assert "Its serials: 0 (5 rows), 1 (5 rows)." in done.stderr
     assert f"alarmcast admin history load {FILLER}" in done.stderr

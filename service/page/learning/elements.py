@@ -7,7 +7,11 @@ from typing import Any
 from nicegui import ui
 
 _HERE = Path(__file__).parent
-_MODULES = {"alarmcast-format": str(_HERE.parent / "format"), "alarmcast-steps": str(_HERE / "steps")}
+_MODULES = {
+    "alarmcast-format": str(_HERE.parent / "format"),
+    "alarmcast-history": str(_HERE / "history"),
+    "alarmcast-steps": str(_HERE / "steps"),
+}
 
 
 class EnrolForm(ui.element, component="enrol_form.js", esm=_MODULES):

@@ -1,15 +1,15 @@
 // The enrolment form: values stay in the browser, the history file is uploaded directly to the API, and every error
 // is shown at its field.
 import { text } from "alarmcast-format";
+import { EMPTY_HISTORY, HistoryFields, HistoryPreview, count, fieldOf, historyQuery } from "alarmcast-history";
 import { JobSteps, isOpen } from "alarmcast-steps";
 
 const LARGEST_CATALOGUE = 500000; // bytes; a larger one goes to POST /v1/catalogue
 const FIELDS = ["site", "machine", "name", "time_zone", "catalogue"];
-const IMPORT_FIELDS = { "query/time_zone": "log_zone", "query/serial": "serial" };
-const EMPTY = { site: "", machine: "", name: "", time_zone: "", serial: "", log_zone: "" };
+const EMPTY = { site: "", machine: "", name: "", time_zone: "", ...EMPTY_HISTORY };
 
 export default {
-  components: { JobSteps },
+  components: { HistoryFields, HistoryPreview, JobSteps },
   props: { zones: Array, site: String, machine: String },
   template: `
     <form class="ac-enrol" @submit.prevent="submit" novalidate :aria-label="text('learning.enrol.title')">
@@ -42,25 +42,17 @@ export default {
           <small v-if="errors.catalogue" class="ac-bad-word" :id="id + 'catalogue'">{{ errors.catalogue }}</small>
           <small v-else class="quiet">{{ text("learning.enrol.catalogue_hint") }}</small>
         </label>
-        <template v-if="file">
-          <label class="ac-labelled">{{ text("learning.enrol.serial") }}
-            <input class="ac-field" name="serial" v-model.trim="values.serial" autocomplete="off" :placeholder="text('learning.enrol.serial_placeholder')" v-bind="attributes('serial')" />
-            <small v-if="errors.serial" class="ac-bad-word" :id="id + 'serial'">{{ errors.serial }}</small>
-            <small class="quiet" v-else>{{ text("learning.enrol.serial_hint") }}</small>
-          </label>
-          <label class="ac-labelled">{{ text("learning.enrol.log_zone") }}
-            <input class="ac-field" name="log_zone" v-model.trim="values.log_zone" :list="id + 'zones'" autocomplete="off" :placeholder="values.time_zone || 'UTC'" v-bind="attributes('log_zone')" />
-            <small class="quiet" v-if="!errors.log_zone">{{ text("learning.enrol.log_zone_hint") }}</small>
-            <small v-else class="ac-bad-word" :id="id + 'log_zone'">{{ errors.log_zone }}</small>
-          </label>
-        </template>
       </div>
       <datalist :id="id + 'zones'"><option v-for="zone in zones" :key="zone" :value="zone"></option></datalist>
+      <history-fields v-if="file" :values="values" :errors="errors" :id="id" :preview="preview" @map="codeMap = $event" />
+      <history-preview v-if="file && preview && !enrolled" ref="preview" :preview="preview" :file="file.name" />
+      <p class="quiet" v-if="file && !busy && !enrolled">{{ isConfirmed ? text("learning.enrol.preview_next") : text("learning.enrol.preview_first") }}</p>
       <div class="ac-buttons">
-        <button type="submit" class="ac-button ac-primary" :disabled="busy">{{ busy ? text("learning.enrol.busy") : file ? text("learning.enrol.submit_history") : text("learning.enrol.submit") }}</button>
+        <button type="submit" class="ac-button ac-primary" :disabled="busy">{{ submitText }}</button>
         <button type="button" class="ac-button" v-if="transfer && sending" @click="transfer.abort()">{{ text("learning.enrol.stop") }}</button>
         <button type="button" class="ac-button" v-if="enrolled && !busy" @click="reset">{{ text("learning.enrol.another") }}</button>
       </div>
+      <div v-if="previewing"><label>{{ sending ? sentText : text("learning.enrol.previewing") }} <progress v-bind="sending ? { value: sent, max: size || 1 } : {}"></progress></label></div>
       <p class="ac-bad" role="alert" v-if="error">{{ error }}</p>
       <section v-if="enrolled" class="ac-enrol-result" aria-live="polite">
         <h3>{{ enrolled.key }} <span class="ac-good" v-if="active">{{ text("learning.enrol.active") }}</span></h3>
@@ -74,7 +66,7 @@ export default {
           </div>
         </div>
         <p v-else-if="credentialsNote" class="ac-warn">{{ credentialsNote }}</p>
-        <div v-if="sending"><label>{{ sentText }} <progress :value="sent" :max="size || 1"></progress></label></div>
+        <div v-if="sending && !previewing"><label>{{ sentText }} <progress :value="sent" :max="size || 1"></progress></label></div>
         <div v-if="importing"><label>{{ importText }} <progress v-bind="importing.lines ? { value: importing.lines_done, max: importing.lines } : {}"></progress></label></div>
         <template v-if="imported">
           <p>{{ imported.stored || imported.duplicates ? "✓ " : "" }}{{ importedText }}</p>
@@ -90,11 +82,23 @@ export default {
     </form>`,
   data() {
     return {
-      values: { ...EMPTY }, file: null, errors: {}, error: "", busy: false, enrolled: null, job: null, imported: null,
+      values: { ...EMPTY }, file: null, codeMap: null, preview: null, previewed: "", previewing: false, errors: {}, error: "", busy: false, enrolled: null, job: null, imported: null,
       credentials: null, credentialsKey: "", credentialsNote: "", downloaded: "", sending: false, sent: 0, size: 0, importing: null, transfer: null, id: `enrol-${Math.random().toString(36).slice(2)}-`,
     };
   },
   computed: {
+    // What the preview was made of; a preview of anything else does not count.
+    request() {
+      return this.file ? JSON.stringify([`${historyQuery(this.values, this.file, this.codeMap)}`, this.file.size, this.file.lastModified, this.codeMap?.name, this.codeMap?.lastModified]) : "";
+    },
+    isConfirmed() {
+      return this.preview !== null && !this.preview.problem && this.previewed === this.request;
+    },
+    submitText() {
+      if (this.busy) return this.previewing ? text("learning.enrol.previewing") : text("learning.enrol.busy");
+      if (!this.file) return text("learning.enrol.submit");
+      return this.isConfirmed ? text("learning.enrol.submit_history") : text("learning.enrol.submit_preview");
+    },
     active() {
       return this.job?.state === "promoted";
     },
@@ -129,15 +133,20 @@ export default {
     },
     reset() {
       const zone = this.values.time_zone;
-      Object.assign(this, { values: { ...EMPTY, time_zone: zone }, file: null, errors: {}, error: "", enrolled: null, job: null, imported: null });
+      Object.assign(this, { values: { ...EMPTY, time_zone: zone }, file: null, codeMap: null, preview: null, errors: {}, error: "", enrolled: null, job: null, imported: null });
       this.setCredentials(null, null);
       for (const input of [this.$refs.history, this.$refs.catalogue]) if (input) input.value = "";
     },
     pick(event) {
-      this.file = event.target.files[0] ?? null;
+      Object.assign(this, { file: event.target.files[0] ?? null, codeMap: null, preview: null });
+      Object.assign(this.values, EMPTY_HISTORY);
     },
     async submit() {
       if (this.busy) return;
+      if (this.file && !this.isConfirmed) {
+        this.sendPreview();
+        return;
+      }
       const { site, machine, name, time_zone } = this.values;
       // Credentials are issued once: sending another file for the same machine must not discard them.
       if (this.credentialsKey !== `${site}/${machine}`) this.setCredentials(null, null);
@@ -187,40 +196,83 @@ export default {
     showImport(progress) {
       if (this.busy && this.enrolled && !this.sending) this.importing = progress;
     },
-    send() {
-      const { site, machine, key } = this.enrolled;
-      const query = new URLSearchParams({ name: this.file.name.slice(0, 200) });
-      if (this.values.log_zone) query.set("time_zone", this.values.log_zone);
-      if (this.values.serial) query.set("serial", this.values.serial);
-      Object.assign(this, { sending: true, sent: 0, size: this.file.size, transfer: new XMLHttpRequest() });
-      this.transfer.upload.onprogress = (event) => (this.sent = event.loaded);
-      this.transfer.upload.onload = () => {
-        this.sending = false;
-        this.importing = { lines: null, lines_done: 0 };
-        this.$emit("importing", { key });
-      };
-      this.transfer.onload = () => this.readResponse();
-      this.transfer.onerror = () => this.endImport(text("learning.enrol.upload_failed"));
-      this.transfer.onabort = () => this.endImport(text("learning.enrol.upload_stopped"));
-      this.transfer.open("POST", `/v1/machines/${encodeURIComponent(site)}/${encodeURIComponent(machine)}/history?${query}`);
-      this.transfer.setRequestHeader("Content-Type", "text/csv");
-      this.transfer.send(this.file);
+    // Sends the file to be read only: nothing is stored. Both names are needed for the rights of the user.
+    sendPreview() {
+      const { site, machine } = this.values;
+      Object.assign(this, { errors: {}, error: "", enrolled: null, busy: true, previewing: true, previewed: this.request });
+      const done = (error) => Object.assign(this, { sending: false, busy: false, previewing: false, transfer: null, error });
+      this.upload(`${site || "-"}/${machine || "-"}`, "/preview", {
+        received: (answer) => {
+          done("");
+          this.showPreview(answer);
+        },
+        refused: (errors) => {
+          this.errors = errors;
+          done(text("learning.enrol.preview_refused"));
+          this.$nextTick(() => this.$el.querySelector("[aria-invalid]")?.focus());
+        },
+        failed: () => done(text("learning.enrol.preview_failed")),
+      });
     },
-    readResponse() {
-      let answer = {};
-      try {
-        answer = JSON.parse(this.transfer.responseText);
-      } catch {
-        answer = { detail: text("learning.enrol.http_error", { status: this.transfer.status }) };
+    showPreview(preview) {
+      const { problem, field, suggested_preset: suggested } = preview;
+      if (problem && suggested && this.values.format === "usual") {
+        this.values.format = suggested;
+        this.sendPreview();
+        return;
       }
-      if (this.transfer.status === 200) {
-        this.imported = answer;
-        this.endImport("");
-      } else {
-        const named = (answer.errors ?? []).map((one) => [IMPORT_FIELDS[one.pointer] ?? "history", one.detail]);
-        this.errors = named.length ? Object.fromEntries(named) : { history: answer.detail };
-        this.endImport(text("learning.enrol.import_failed"));
-      }
+      this.preview = preview;
+      this.errors = problem && field ? { [fieldOf(field)]: problem } : {};
+      this.$nextTick(() => (this.$el.querySelector("[aria-invalid]") ?? this.$refs.preview.$el).focus());
+    },
+    send() {
+      this.upload(this.enrolled.key, "", {
+        sent: () => {
+          this.importing = { lines: null, lines_done: 0 };
+          this.$emit("importing", { key: this.enrolled.key });
+        },
+        received: (answer) => {
+          this.imported = answer;
+          this.endImport("");
+        },
+        refused: (errors) => {
+          this.errors = errors;
+          this.preview = null;
+          this.endImport(text("learning.enrol.import_failed"));
+        },
+        failed: (isStopped) => this.endImport(isStopped ? text("learning.enrol.upload_stopped") : text("learning.enrol.upload_failed")),
+      });
+    },
+    // Sends the file, after the code map, directly to the API.
+    upload(key, path, { sent = () => {}, received, refused, failed }) {
+      const query = historyQuery(this.values, this.file, this.codeMap);
+      const transfer = new XMLHttpRequest();
+      Object.assign(this, { sending: true, sent: 0, size: this.file.size, transfer });
+      transfer.upload.onprogress = (event) => (this.sent = event.loaded);
+      transfer.upload.onload = () => {
+        this.sending = false;
+        sent();
+      };
+      transfer.onload = () => {
+        let answer = {};
+        try {
+          answer = JSON.parse(transfer.responseText);
+        } catch {
+          answer = { detail: text("learning.enrol.http_error", { status: transfer.status }) };
+        }
+        if (transfer.status === 200) {
+          received(answer);
+          return;
+        }
+        const named = (answer.errors ?? []).map((one) => [fieldName(one.pointer), one.detail]);
+        refused(named.length ? Object.fromEntries(named) : { history: answer.detail });
+      };
+      transfer.onerror = () => failed(false);
+      transfer.onabort = () => failed(true);
+      const where = key.split("/").map(encodeURIComponent).join("/");
+      transfer.open("POST", `/v1/machines/${where}/history${path}?${query}`);
+      transfer.setRequestHeader("Content-Type", "text/csv");
+      transfer.send(this.codeMap ? new Blob([this.codeMap, this.file]) : this.file);
     },
     endImport(error) {
       Object.assign(this, { sending: false, importing: null, busy: false, transfer: null, error });
@@ -233,6 +285,7 @@ function megabytes(bytes) {
   return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-function count(number) {
-  return number.toLocaleString("en-GB");
+function fieldName(pointer) {
+  const [where, name] = pointer.split("/");
+  return where === "path" && FIELDS.includes(name) ? name : fieldOf(name);
 }

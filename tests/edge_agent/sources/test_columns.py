@@ -11,7 +11,7 @@ from edge_agent.errors import ConfigRejected
 from edge_agent.settings import SourceKind
 from edge_agent.sources import Context
 from edge_agent.sources.codes import CodeBook
-from edge_agent.sources.columns import ColumnOptions, ColumnReader
+from edge_agent.sources.columns import ColumnReader, parse_columns
 from tests.support.source_run import SourceRun, source_settings
 from wire.clock import PlantClock
 from wire.log_rows import RowRejected
@@ -30,7 +30,7 @@ IGNITION = "EventId,Source,DisplayPath,EventTime,EventState,Priority\n"
 
 
 def reader(first_line: str, **options: Any) -> ColumnReader:
-    made = ColumnReader(ColumnOptions.of(options), ROME)
+    made = ColumnReader(parse_columns(options), ROME)
     made.start_file(first_line)
     return made
 
@@ -40,6 +40,8 @@ def reader(first_line: str, **options: Any) -> ColumnReader:
     [
         ("Datum;Uhrzeit;Nr\n", "16.11.2026;08:00:00;7", GERMAN),
         ("", "7|2026-11-16T07:00:00Z", {"delimiter": "|", "header": False, "time": "2", "code": "1"}),
+        ("t,n\n", "1794812400,7", {"time": "t", "code": "n"}),
+        ("t,n\n", "1794812400000,7.0", {"time": "t", "code": "n"}),
         ("t\tn\n", "2026-11-16 08:00:00\tInfeed/Jam", {"delimiter": "\t", "time": "t", "code": "n"}),
         (WINCC, '46342333333,3333;1;1;1;7;"16.11.2026 08:00:00";"Jam";"PLC_1"', {"preset": "wincc"}),
         (WINCC, '46342333333,3333;1;1;1;7;"x";"Jam";"PLC_1"', WINCC_MS),
@@ -81,7 +83,7 @@ def test_line_that_raises_nothing_is_ignored(header: str, line: str, preset: str
 
 
 def test_only_rows_of_the_serial_are_read() -> None:
-    read = ColumnReader(ColumnOptions.of({"time": "t", "code": "n", "serial": "s"}), ROME, "4711")
+    read = ColumnReader(parse_columns({"time": "t", "code": "n", "serial": "s"}), ROME, "4711")
     read.start_file("t,n,s\n")
     assert read.read("2026-11-16 08:00:00,7,4712") is None
     assert read.read("2026-11-16 08:00:00,7,4711") is not None
@@ -93,6 +95,8 @@ def test_only_rows_of_the_serial_are_read() -> None:
         ("2026-11-16 08:00:00", "no column n"),
         ("16.11.2026,7", "'16.11.2026' is not a time like 2026-11-16"),
         ("1999-01-01,7", "outside 2000"),
+        ("9999-12-31T23:59:59-05:00,7", "outside 2000"),
+        ("2026-11-16 08:00:00\r,7\rx", "the line is not CSV"),
     ],
 )
 def test_row_that_cannot_be_read_says_why(line: str, message: str) -> None:
@@ -106,11 +110,15 @@ def test_row_that_cannot_be_read_says_why(line: str, message: str) -> None:
         ({"time": "t"}, "give the columns code and time"),
         ({"preset": "wincc", "encoding": "utf-16"}, "cannot be followed"),
         ({"preset": "scada"}, r"tail\.preset is wrong"),
+        ({"preset": "wincc", "encoding": "klingon"}, "there is no encoding klingon; try utf-8 or cp1252"),
+        ({"preset": "wincc", "delimiter": "\n"}, "give a sign such as ; or ,"),
+        ({"preset": "wincc", "time_format": "DD.MM.YYYY"}, "give auto, wincc_ms or a format such as"),
+        ({"preset": "wincc", "time_format": "%d.%d"}, "give auto, wincc_ms or a format such as"),
     ],
 )
 def test_mistake_in_the_table_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigRejected, match=sentence):
-        ColumnOptions.of(options)
+        parse_columns(options)
 
 
 def test_restart_in_the_middle_of_a_file_knows_its_header(tmp_path: Path) -> None:

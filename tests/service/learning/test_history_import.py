@@ -21,7 +21,8 @@ from service.database.tables import events, quarantine
 from service.errors import Conflict, Gone, InputRejected, TooMany, Unavailable
 from service.ingest.build import time_policy
 from service.learning.history_file import ImportFile
-from service.learning.history_import import ImportResult, UploadLimits, load_history
+from service.learning.history_import import ImportResult, load_history
+from service.learning.history_uploads import UploadLimits
 from service.machines.events import EventWrite, EventWriter, WriteResult
 from service.machines.models import Machine
 from service.settings import Settings
