@@ -29,3 +29,5 @@ class Exports(Resource[TransportT]):
     floods = download("/v1/alarm-metrics/floods.csv")(alarm_metrics_request)
     chatter = download("/v1/alarm-metrics/chatter.csv")(alarm_metrics_request)
     standing = download("/v1/alarm-metrics/standing.csv")(alarm_metrics_request)
+    stale = download("/v1/alarm-metrics/stale.csv")(alarm_metrics_request)
+    active = download("/v1/alarm-metrics/active.csv")(alarm_metrics_request)

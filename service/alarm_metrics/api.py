@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
+from service.alarm_metrics.activity import seconds
 from service.alarm_metrics.models import ACCEPTABLE_UP_TO, EXCESSIVE_FROM, AlarmCounts
 from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery, AlarmMetricsService, GroupKey
 from service.alarm_metrics.timeline import TimelineService
@@ -23,6 +24,7 @@ from wire.rest.alarm_metrics import (
     BucketView,
     RateView,
     ShiftView,
+    TopCodeView,
 )
 from wire.rest.timelines import TimelineView
 from wire.timestamps import UtcDatetime
@@ -71,9 +73,10 @@ def router(
         """Return alarm rates in the bands of ISA-18.2, floods, chattering and standing alarms.
 
         A flood starts when more than 10 alarms of a machine came within ten minutes and ends when fewer than 5
-        did; chattering is three or more alarms of one code within a minute. Machines do not report when an alarm
-        clears, so *standing* alarms replace stale ones: raised for more than 24 hours without a pause of more
-        than an hour. Days, hours and shifts are in the time zone of each machine.
+        did; chattering is three or more alarms of one code within a minute. An alarm is active from its raise to
+        its clear, and stale after 24 hours. Where a machine does not report clears, *standing* alarms replace
+        stale ones: raised for more than 24 hours without a pause of more than an hour. Days, hours and shifts are
+        in the time zone of each machine.
         """
         shifts = [ShiftView(shift=name, start=f"{at:%H:%M}") for name, at in metrics.shifts.items()]
         return _report(metrics.compute(query), query, shifts, metrics.catalogue.entries())
@@ -114,14 +117,19 @@ def _report(
         total=counts_view(metrics.total),
         rows=[row_view(key, counts, catalogue) for key, counts in metrics.rows[:_MAX_ROWS]],
         top=metrics.codes[:TOP],
+        durations=sorted(filter(_has_duration, metrics.codes), key=_longest_first)[:TOP],
         floods=metrics.floods[:_MAX_FINDINGS],
         chatter=metrics.chatter[:_MAX_FINDINGS],
         standing=metrics.standing[:_MAX_FINDINGS],
+        stale=metrics.stale[:_MAX_FINDINGS],
+        active=metrics.active[:_MAX_FINDINGS],
         counts=AlarmMetricsCounts(
             rows=len(metrics.rows),
             floods=len(metrics.floods),
             chatter=len(metrics.chatter),
             standing=len(metrics.standing),
+            stale=len(metrics.stale),
+            active=len(metrics.active),
         ),
         rate=RateView(
             bucket=metrics.bucket,
@@ -139,6 +147,14 @@ def _report(
     )
 
 
+def _has_duration(code: TopCodeView) -> bool:
+    return code.active_seconds is not None or code.downtime_seconds is not None
+
+
+def _longest_first(code: TopCodeView) -> tuple[float, float, int]:
+    return (-(code.downtime_seconds or 0), -(code.active_seconds or 0), code.code)
+
+
 def counts_view(counts: AlarmCounts) -> AlarmMetricsView:
     """Return counts as REST sends them."""
     return AlarmMetricsView(
@@ -153,6 +169,9 @@ def counts_view(counts: AlarmCounts) -> AlarmMetricsView:
         alarms_in_floods=counts.in_floods,
         chattering=counts.chattering,
         standing=counts.standing,
+        stale=counts.stale,
+        active=counts.active,
+        downtime_seconds=seconds(counts.downtime_us),
     )
 
 

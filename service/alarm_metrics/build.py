@@ -39,5 +39,5 @@ def build_routers(
             timelines=TimelineService(machines, events, catalogue, clock),
             silent_machines=silent_machines,
         ),
-        csv_api.router(metrics, AlarmExport(machines, AlarmExports(events.database), catalogue)),
+        csv_api.router(metrics, AlarmExport(machines, AlarmExports(events.database), catalogue, events)),
     )

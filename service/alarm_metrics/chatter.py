@@ -2,9 +2,8 @@
 
 Chattering: one code at least three times within a minute.
 
-Standing alarms replace ISA-18.2's *stale* alarms (active for more than 24 hours): machines report raised alarms,
-not cleared ones. A code that is raised for more than 24 hours without a pause of more than an hour counts as
-standing. An alarm that is raised once and stays active cannot be detected.
+Standing alarms replace ISA-18.2's *stale* alarms (active for more than 24 hours) of machines that do not report
+clears: a code that is raised for more than 24 hours without a pause of more than an hour counts as standing.
 """
 
 from dataclasses import dataclass

@@ -17,6 +17,7 @@ from service.alarm_metrics.csv_export import ALARM_COLUMNS, AlarmExport, ExportQ
 from service.alarm_metrics.service import AlarmMetrics, AlarmMetricsQuery, AlarmMetricsService
 from service.http.csv_download import CsvResponse, csv_response, documented
 from wire.rest.alarm_metrics import (
+    ActiveAlarmView,
     AlarmMetricsRow,
     AlarmMetricsView,
     ChatterView,
@@ -30,6 +31,7 @@ _ROW = (*(name for name in AlarmMetricsRow.model_fields if name != "metrics"), *
 _TOP = tuple(TopCodeView.model_fields)
 _FLOODS = tuple(FloodView.model_fields)
 _CHATTER = tuple(ChatterView.model_fields)
+_ACTIVE = tuple(ActiveAlarmView.model_fields)
 _STANDING = tuple(StandingAlarmView.model_fields)
 
 
@@ -47,7 +49,8 @@ def router(metrics: AlarmMetricsService, export: AlarmExport) -> APIRouter:
     ) -> CsvResponse:
         """Export every stored alarm by machine and time, including flagged ones.
 
-        `at` is UTC, `plant_time` the same moment in plant time. An apostrophe is put before a text that a
+        `at` is UTC, `plant_time` the same moment in plant time, `cleared_at` is empty if it is
+        not known. An apostrophe is put before a text that a
         spreadsheet would read as a formula.
         """
         rows = export.rows(ExportQuery(site, machine, since, until, code))
@@ -77,6 +80,18 @@ def router(metrics: AlarmMetricsService, export: AlarmExport) -> APIRouter:
         """Export every chattering code, most alarms first; `by` is ignored."""
         result = metrics.compute(query)
         return _metrics_csv(_CHATTER, _values(result.chatter), "chatter", query, result)
+
+    @routes.get("/alarm-metrics/stale.csv", responses=documented(_ACTIVE))
+    def export_stale(query: MetricsQuery) -> CsvResponse:
+        """Export every alarm that was active for more than 24 hours, longest first; `by` is ignored."""
+        result = metrics.compute(query)
+        return _metrics_csv(_ACTIVE, _values(result.stale), "stale", query, result)
+
+    @routes.get("/alarm-metrics/active.csv", responses=documented(_ACTIVE))
+    def export_active(query: MetricsQuery) -> CsvResponse:
+        """Export every alarm that is active at the end of the span, longest first; `by` is ignored."""
+        result = metrics.compute(query)
+        return _metrics_csv(_ACTIVE, _values(result.active), "active", query, result)
 
     @routes.get("/alarm-metrics/standing.csv", responses=documented(_STANDING))
     def export_standing(query: MetricsQuery) -> CsvResponse:

@@ -59,7 +59,7 @@ def rate_band(rate: float) -> RateBand:
 class AlarmCounts:
     """``monitored_us`` and ``flood_us`` are summed over machines; ``peak`` is the highest of one machine.
 
-    Floods are None for a single code.
+    Floods are None for a single code. What follows ``standing`` is None where no machine reports clears or stops.
     """
 
     alarms: int = 0
@@ -71,6 +71,9 @@ class AlarmCounts:
     in_floods: int = 0
     chattering: int = 0
     standing: int = 0
+    stale: int | None = None
+    active: int | None = None
+    downtime_us: int | None = None
 
     def __add__(self, other: "AlarmCounts") -> "AlarmCounts":
         return AlarmCounts(
@@ -83,6 +86,9 @@ class AlarmCounts:
             self.in_floods + other.in_floods,
             self.chattering + other.chattering,
             self.standing + other.standing,
+            _sum(self.stale, other.stale),
+            _sum(self.active, other.active),
+            _sum(self.downtime_us, other.downtime_us),
         )
 
     @property
@@ -101,6 +107,10 @@ class AlarmCounts:
         if self.flood_us is None or not self.monitored_us:
             return None
         return min(1.0, self.flood_us / self.monitored_us)
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return one if other is None else other if one is None else one + other
 
 
 class MachineAlarms:

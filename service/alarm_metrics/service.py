@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from forecasting.series import AlarmSeries
+from service.alarm_metrics.activity import Activity, CodeActivity, active_views, read_activity
 from service.alarm_metrics.chatter import LEAD
 from service.alarm_metrics.findings import (
     Bucket,
@@ -33,7 +34,7 @@ from service.machines.event_store import EventStore
 from service.machines.models import Agent, Machine, MachineReader, chosen_machines, chosen_span
 from wire.clock import PlantClock
 from wire.enums import AlarmMetricsGrouping, BucketLength
-from wire.rest.alarm_metrics import ChatterView, FloodView, StandingAlarmView, TopCodeView
+from wire.rest.alarm_metrics import ActiveAlarmView, ChatterView, FloodView, StandingAlarmView, TopCodeView
 from wire.timestamps import EARLIEST, from_us, to_us
 from wire.zones import common_zone
 
@@ -88,6 +89,8 @@ class AlarmMetrics:
     floods: list[FloodView]
     chatter: list[ChatterView]
     standing: list[StandingAlarmView]
+    stale: list[ActiveAlarmView]
+    active: list[ActiveAlarmView]
     bucket: BucketLength
     time_zone: str
     rate: list[Bucket]
@@ -144,7 +147,12 @@ class AlarmMetricsService:
                 totals.excluded += int((bins.bin_index(series.times) >= 0).sum())
                 totals.excluded -= int((bins.bin_index(counted.times) >= 0).sum())
             monitored = self._monitored_span(machine, agents.get(machine.id))
-            totals.add(machine, MachineAlarms(counted), bins, monitored)
+            activity = read_activity(
+                self.events, machine, since, until, known_until=from_us(monitored[1]), most=self.max_read
+            )
+            totals.add(
+                machine, MachineAlarms(counted), bins, monitored, activity.without(machine.id, excluded_spans)
+            )
         return totals.result(len(machines))
 
     def _monitored_span(self, machine: Machine, agent: Agent | None) -> tuple[int, int]:
@@ -157,6 +165,10 @@ class AlarmMetricsService:
         if agent is not None:
             seen += [agent.since or agent.last_seen_at, agent.last_seen_at]
         return (to_us(min(seen)), to_us(max(seen))) if seen else (0, 0)
+
+
+def _longest_first(alarm: ActiveAlarmView) -> tuple[object, ...]:
+    return (-alarm.seconds, alarm.site, alarm.machine, alarm.code)
 
 
 class _Grouping:
@@ -236,12 +248,23 @@ class _Accumulator:
         self._floods: list[FloodView] = []
         self._chatter: list[ChatterView] = []
         self._standing: list[StandingAlarmView] = []
+        self._stale: list[ActiveAlarmView] = []
+        self._active: list[ActiveAlarmView] = []
+        self._activity = CodeActivity()
         self.excluded = self.truncated = 0
 
-    def add(self, machine: Machine, alarms: MachineAlarms, bins: TimeBins, monitored: tuple[int, int]) -> None:
+    def add(
+        self,
+        machine: Machine,
+        alarms: MachineAlarms,
+        bins: TimeBins,
+        monitored: tuple[int, int],
+        activity: Activity,
+    ) -> None:
         """Add a machine."""
         groups = count_by_group(alarms, bins.ungrouped(), monitored)
         total = next((counts for _, counts in groups), AlarmCounts())
+        total = self._with_activity(total, machine, bins, activity)
         self._total += total
         for group, row_counts in self._groups(alarms, bins, monitored, total):
             key = self._grouping.key(machine, group)
@@ -259,6 +282,20 @@ class _Accumulator:
         self._chatter += machine_chatter(machine.id, alarms, bins, self._catalogue)
         self._standing += machine_standing(machine.id, alarms, bins, self._catalogue)
 
+    def _with_activity(
+        self, total: AlarmCounts, machine: Machine, bins: TimeBins, activity: Activity
+    ) -> AlarmCounts:
+        self._activity.add(activity, bins)
+        stale, active, stops = activity.stale(bins), activity.active(), activity.stops
+        self._stale += [] if stale is None else active_views(machine.id, stale, self._catalogue)
+        self._active += [] if active is None else active_views(machine.id, active, self._catalogue)
+        return replace(
+            total,
+            stale=None if stale is None else len(stale),
+            active=None if active is None else len(active),
+            downtime_us=None if stops is None else int(stops.overlap(bins).sum()),
+        )
+
     def result(self, machines: int) -> AlarmMetrics:
         """Return the metrics of all machines that were added, sorted."""
         rows = list(self._rows.items())
@@ -275,13 +312,15 @@ class _Accumulator:
             rows=sorted(rows, key=self._grouping.sort_key),
             codes=[
                 self._top_code(code, alarms)
-                for code, alarms in sorted(self._codes.items(), key=lambda item: (-item[1], item[0]))
+                for code, alarms in sorted(self._counted().items(), key=lambda item: (-item[1], item[0]))
             ],
             floods=sorted(self._floods, key=lambda one: (-to_us(one.start), one.site, one.machine)),
             chatter=sorted(self._chatter, key=lambda one: (-one.alarms, one.site, one.machine, one.code)),
             standing=sorted(
                 self._standing, key=lambda one: (one.since - one.last_at, one.site, one.machine, one.code)
             ),
+            stale=sorted(self._stale, key=_longest_first),
+            active=sorted(self._active, key=_longest_first),
             bucket=self._length,
             time_zone=self._zone,
             rate=[
@@ -291,6 +330,10 @@ class _Accumulator:
             truncated=self.truncated,
         )
 
+    def _counted(self) -> dict[int, int]:
+        """Return the alarms by code, with codes that were only the reason of a stop."""
+        return dict.fromkeys(self._activity.downtime_us, 0) | self._codes
+
     def _top_code(self, code: int, alarms: int) -> TopCodeView:
         entry = self._catalogue[code]
         return TopCodeView(
@@ -298,8 +341,9 @@ class _Accumulator:
             text=entry.text,
             severity=entry.severity,
             alarms=alarms,
-            share=round(alarms / self._total.alarms, 4),
+            share=round(alarms / max(self._total.alarms, 1), 4),
             machines=self._code_machines[code],
+            **self._activity.figures(code),
         )
 
     def _groups(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forecasting.series import AlarmSeries
+from service.alarm_metrics.activity import Activity, read_activity
 from service.alarm_metrics.chatter import LEAD, CodeRun
 from service.alarm_metrics.findings import machine_floods, machine_standing
 from service.alarm_metrics.models import MachineAlarms
@@ -46,6 +47,9 @@ class TimelineService:
         inside = series.between(start, end)
         bursts = [_burst_view(burst, catalogue) for burst in alarms.bursts if burst.last_us >= to_us(start)]
         floods = machine_floods(machine, alarms, span, to_us(end), catalogue)
+        seen = [at for at in (self.events.last_at(enrolled), agent.last_seen_at if agent else None) if at]
+        known_until = max(seen, default=end)
+        activity = read_activity(self.events, enrolled, start, end, known_until=known_until, most=self.max_read)
         gaps = self.events.newest_gaps(enrolled, start, end, MAX_MARKS + 1)
         return TimelineView(
             site=machine.site,
@@ -55,7 +59,7 @@ class TimelineService:
             since=start,
             until=end,
             count=self.events.count(enrolled, start, end) if too_many else len(inside),
-            alarms=_alarm_views(inside, catalogue),
+            alarms=_alarm_views(inside, catalogue, activity),
             truncated=too_many or len(inside) > MAX_ALARMS or max(len(bursts), len(floods), len(gaps)) > MAX_MARKS,
             floods=floods[-MAX_MARKS:],
             chatter=bursts[-MAX_MARKS:],
@@ -67,11 +71,22 @@ class TimelineService:
         )
 
 
-def _alarm_views(series: AlarmSeries, catalogue: Catalogue) -> list[TimelineAlarm]:
-    newest = zip(series.times[-MAX_ALARMS:].tolist(), series.codes[-MAX_ALARMS:].tolist(), strict=True)
+def _alarm_views(series: AlarmSeries, catalogue: Catalogue, activity: Activity) -> list[TimelineAlarm]:
+    newest = AlarmSeries(series.times[-MAX_ALARMS:], series.codes[-MAX_ALARMS:])
+    ends, active = [-1] * len(newest), [False] * len(newest)
+    if activity.alarms is not None:
+        ends, active = (known.tolist() for known in activity.alarms.of_alarms(newest))
+    rows = zip(newest.times.tolist(), newest.codes.tolist(), ends, active, strict=True)
     return [
-        TimelineAlarm(at=from_us(at_us), code=code, text=catalogue[code].text, severity=catalogue[code].severity)
-        for at_us, code in newest
+        TimelineAlarm(
+            at=from_us(at_us),
+            code=code,
+            text=catalogue[code].text,
+            severity=catalogue[code].severity,
+            until=None if end < 0 else from_us(end),
+            active=is_active,
+        )
+        for at_us, code, end, is_active in rows
     ]
 
 

@@ -88,6 +88,8 @@ PERMISSIONS: Final[dict[str, Rule]] = {
     "GET /v1/alarm-metrics/floods.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/alarm-metrics/chatter.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/alarm-metrics/standing.csv": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarm-metrics/stale.csv": _viewer(RouteScope.FILTERED),
+    "GET /v1/alarm-metrics/active.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/alarms.csv": _viewer(RouteScope.FILTERED),
     "GET /v1/notifications": _viewer(RouteScope.FILTERED),
     "GET /v1/notification-policies": _viewer(RouteScope.FILTERED),

@@ -39,8 +39,19 @@ class AlarmMetricsView(BaseModel):
     chattering: int = Field(description="Alarms that were one of three or more of their code within a minute.")
     standing: int = Field(
         description="Standing alarms: codes that a machine raised again and again for more than 24 hours without "
-        "a pause of more than an hour. They stand for the standard's stale alarms: machines do not tell when an "
-        "alarm clears, so one that is raised once and stays active cannot be seen."
+        "a pause of more than an hour. They stand for the standard's stale alarms where a machine does not report "
+        "when an alarm clears."
+    )
+    stale: int | None = Field(
+        default=None,
+        description="Alarms that were active for more than 24 hours. Like the next two null where no machine "
+        "reports clears or stops, and in rows by code or time.",
+    )
+    active: int | None = Field(
+        default=None, description="Alarms that are active at the end of the span, as far as it is known."
+    )
+    downtime_seconds: float | None = Field(
+        default=None, description="Time in which machines stood, from a stop reason to its end."
     )
 
 
@@ -67,6 +78,32 @@ class TopCodeView(BaseModel):
     alarms: int
     share: Share = Field(description="Of all alarms of the span.")
     machines: int = Field(description="Machines that raised it.")
+    median_seconds: float | None = Field(
+        default=None,
+        description="From raise to clear, of alarms that were raised in the span and cleared; null if unknown.",
+    )
+    longest_seconds: float | None = Field(default=None, description="The longest of them.")
+    active_seconds: float | None = Field(
+        default=None, description="Time in the span in which it was active, summed over machines; null if unknown."
+    )
+    downtime_seconds: float | None = Field(
+        default=None, description="Time in the span in which it was the reason of a stop; null if unknown."
+    )
+
+
+class ActiveAlarmView(BaseModel):
+    """An alarm and how long it was active."""
+
+    site: Identifier
+    machine: Identifier
+    code: int
+    text: str
+    severity: str
+    since: UtcDatetime = Field(description="When it was raised; at most 31 days before the span.")
+    until: UtcDatetime | None = Field(
+        description="When it was cleared, or when a gap began; null if it is active at the end of the span."
+    )
+    seconds: float
 
 
 class FloodView(BaseModel):
@@ -150,6 +187,8 @@ class AlarmMetricsCounts(BaseModel):
     floods: int
     chatter: int
     standing: int
+    stale: int = 0
+    active: int = 0
 
 
 _EXAMPLE_METRICS: dict[str, Any] = {
@@ -164,6 +203,21 @@ _EXAMPLE_METRICS: dict[str, Any] = {
     "alarms_in_floods": 61,
     "chattering": 38,
     "standing": 1,
+    "stale": 1,
+    "active": 2,
+    "downtime_seconds": 5400.0,
+}
+
+
+_EXAMPLE_ACTIVE: dict[str, Any] = {
+    "site": "padova",
+    "machine": "filler-1",
+    "code": 8,
+    "text": "Reel nearly empty",
+    "severity": "low",
+    "since": "2026-11-14T04:10:00.000Z",
+    "until": None,
+    "seconds": 186_600.0,
 }
 
 
@@ -205,8 +259,13 @@ class AlarmMetricsReport(BaseModel):
                             "alarms": 402,
                             "share": 0.3339,
                             "machines": 1,
+                            "median_seconds": 41.2,
+                            "longest_seconds": 3660.0,
+                            "active_seconds": 25_020.5,
+                            "downtime_seconds": 5400.0,
                         }
                     ],
+                    "durations": [],
                     "floods": [
                         {
                             "site": "padova",
@@ -241,7 +300,9 @@ class AlarmMetricsReport(BaseModel):
                             "alarms": 211,
                         }
                     ],
-                    "counts": {"rows": 1, "floods": 4, "chatter": 1, "standing": 1},
+                    "stale": [_EXAMPLE_ACTIVE],
+                    "active": [_EXAMPLE_ACTIVE],
+                    "counts": {"rows": 1, "floods": 4, "chatter": 1, "standing": 1, "stale": 1, "active": 1},
                     "rate": {
                         "bucket": "hour",
                         "time_zone": "Europe/Rome",
@@ -273,8 +334,18 @@ class AlarmMetricsReport(BaseModel):
         description="At most 1000: by time if grouped by time, else most alarms first."
     )
     top: list[TopCodeView] = Field(description="The ten most frequent codes.")
+    durations: list[TopCodeView] = Field(
+        default=[],
+        description="The ten codes with most downtime, then with the longest time active; empty where unknown.",
+    )
     floods: list[FloodView] = Field(description="The newest 100.")
     chatter: list[ChatterView] = Field(description="The 100 with most alarms.")
     standing: list[StandingAlarmView] = Field(description="The 100 longest.")
+    stale: list[ActiveAlarmView] = Field(
+        default=[], description="Alarms that were active for more than 24 hours, the 100 longest."
+    )
+    active: list[ActiveAlarmView] = Field(
+        default=[], description="Alarms that are active at the end of the span, the 100 longest."
+    )
     counts: AlarmMetricsCounts
     rate: RateView

@@ -15,6 +15,8 @@ class TimelineAlarm(BaseModel):
     code: int
     text: str
     severity: str
+    until: UtcDatetime | None = Field(default=None, description="When it was cleared; null if unknown.")
+    active: bool = Field(default=False, description="Whether it is active at the end of what is known.")
 
 
 class BurstView(BaseModel):
@@ -42,7 +44,14 @@ class TimelineView(BaseModel):
                     "until": "2026-11-16T08:00:00.000Z",
                     "count": 1,
                     "alarms": [
-                        {"at": "2026-11-16T05:12:03.000Z", "code": 26, "text": "Door open", "severity": "low"}
+                        {
+                            "at": "2026-11-16T05:12:03.000Z",
+                            "code": 26,
+                            "text": "Door open",
+                            "severity": "low",
+                            "until": "2026-11-16T05:13:40.000Z",
+                            "active": False,
+                        }
                     ],
                     "truncated": False,
                     "floods": [

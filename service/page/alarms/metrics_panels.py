@@ -1,6 +1,7 @@
 """The panels of alarm figures: drawn once, refreshed in place."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from nicegui import html
 from nicegui.element import Element
@@ -46,6 +47,12 @@ class MetricsPanels:
                     text("alarms.top.empty"),
                     tables.top_columns(),
                 )
+                self._durations = _ListPanel(
+                    text("alarms.durations.title"),
+                    text("alarms.durations.help"),
+                    text("alarms.durations.empty"),
+                    tables.duration_columns(),
+                )
                 self._chatter = _ListPanel(
                     text("alarms.chatter.title"),
                     text("alarms.chatter.help"),
@@ -65,6 +72,12 @@ class MetricsPanels:
                     text("alarms.stale.empty"),
                     tables.stale_columns(),
                 )
+                self._active = _ListPanel(
+                    text("alarms.active.title"),
+                    text("alarms.active.help"),
+                    text("alarms.active.empty"),
+                    tables.active_columns(),
+                )
         with panel(text("alarms.breakdown.title"), wide=True):
             with html.div().classes("ac-tools"):
                 self._tabs = Refreshable(self._draw_tabs, style="ac-tabs")
@@ -79,6 +92,7 @@ class MetricsPanels:
         self._stats.show(report)
         self._rate.show(report)
         self._top.show(tables.top_rows(report), query.csv("/v1/alarm-metrics/top.csv"))
+        self._durations.show(tables.duration_rows(report), query.csv("/v1/alarm-metrics/top.csv"))
         self._floods.show(
             tables.flood_rows(report, names, zones), query.csv("/v1/alarm-metrics/floods.csv"), counts.floods
         )
@@ -86,7 +100,12 @@ class MetricsPanels:
             tables.chatter_rows(report, names, zones), query.csv("/v1/alarm-metrics/chatter.csv"), counts.chatter
         )
         self._stale.show(
-            tables.stale_rows(report, names, zones), query.csv("/v1/alarm-metrics/standing.csv"), counts.standing
+            tables.stale_rows(report, names, zones),
+            query.csv(f"/v1/alarm-metrics/{'stale' if report.stale else 'standing'}.csv"),
+            counts.standing + counts.stale,
+        )
+        self._active.show(
+            tables.active_rows(report, names, zones), query.csv("/v1/alarm-metrics/active.csv"), counts.active
         )
         self._tabs.show(report.by)
         self._breakdown.show(report.by)
@@ -160,6 +179,12 @@ def _span(report: AlarmMetricsReport) -> None:
         html.span(text("alarms.span.machines", count=report.machines, days=report.total.machine_days))
 
 
+def _downtime(seconds: float | None) -> dict[str, Any]:
+    if seconds is None:
+        return {}
+    return {text("alarms.stat.downtime"): text("alarms.hours_of", hours=f"{seconds / 3600:,.1f}")}
+
+
 def _stats(report: AlarmMetricsReport) -> None:
     total = report.total
     flood_time = (
@@ -183,6 +208,8 @@ def _stats(report: AlarmMetricsReport) -> None:
             text("alarms.stat.in_floods"): (f"{total.alarms_in_floods:,}", flood_time),
             text("alarms.stat.peak"): total.peak_10min,
             text("alarms.stat.chattering"): (f"{total.chattering:,}", tags),
-            text("alarms.stat.stale"): total.standing,
+            text("alarms.stat.stale"): total.standing + (total.stale or 0),
+            **({} if total.active is None else {text("alarms.stat.active"): total.active}),
+            **_downtime(total.downtime_seconds),
         }
     )

@@ -7,9 +7,9 @@ from service.page.alarms.rate import BANDS, band_name
 from service.page.components.blocks import percent
 from service.page.components.data_table import Cell, Column, Row, alarm, figure, link, moment, tag_cell
 from service.page.texts import text
-from wire.rest.alarm_metrics import AlarmMetricsReport, AlarmMetricsRow, AlarmMetricsView
+from wire.rest.alarm_metrics import ActiveAlarmView, AlarmMetricsReport, AlarmMetricsRow, AlarmMetricsView
 
-_HOUR = 3600
+_HOUR, _MINUTE = 3600, 60
 _SORTS_LAST = 1e12
 Names = dict[str, str]  # of machines, by site/machine
 Zones = dict[str, str]
@@ -42,6 +42,34 @@ def top_rows(report: AlarmMetricsReport) -> list[Row]:
             ],
         )
         for one, share in zip(report.top, cumulative, strict=True)
+    ]
+
+
+def duration_columns() -> list[Column]:
+    """Return the columns of durations."""
+    return [
+        Column(text("alarms.column.alarm")),
+        Column(text("alarms.column.median"), number=True, hint=text("alarms.column.median_hint")),
+        Column(text("alarms.column.longest"), number=True, hint=text("alarms.column.longest_hint")),
+        Column(text("alarms.column.active_time"), number=True, hint=text("alarms.column.active_time_hint")),
+        Column(text("alarms.column.downtime"), number=True, hint=text("alarms.column.downtime_hint")),
+    ]
+
+
+def duration_rows(report: AlarmMetricsReport) -> list[Row]:
+    """Return the codes with most downtime and longest active."""
+    return [
+        Row(
+            str(one.code),
+            [
+                alarm(one.code, one.text, one.severity),
+                _known_duration(one.median_seconds),
+                _known_duration(one.longest_seconds),
+                _known_duration(one.active_seconds),
+                _known_duration(one.downtime_seconds),
+            ],
+        )
+        for one in report.durations
     ]
 
 
@@ -116,8 +144,8 @@ def stale_columns() -> list[Column]:
 
 
 def stale_rows(report: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
-    """Return the stale alarms, longest first."""
-    rows = []
+    """Return the stale alarms, longest first, and after them those of machines that do not report clears."""
+    rows = _active_rows(report.stale, names, zones)
     for one in report.standing:
         key = f"{one.site}/{one.machine}"
         zone = zones.get(key)
@@ -133,6 +161,34 @@ def stale_rows(report: AlarmMetricsReport, names: Names, zones: Zones) -> list[R
     return rows
 
 
+def active_columns() -> list[Column]:
+    """Return the columns of active alarms."""
+    return stale_columns()[:4]
+
+
+def active_rows(report: AlarmMetricsReport, names: Names, zones: Zones) -> list[Row]:
+    """Return the alarms that are active at the end of the span, longest first."""
+    return [Row(row.key, row.cells[:4]) for row in _active_rows(report.active, names, zones)]
+
+
+def _active_rows(alarms: list[ActiveAlarmView], names: Names, zones: Zones) -> list[Row]:
+    rows = []
+    for one in alarms:
+        key = f"{one.site}/{one.machine}"
+        zone = zones.get(key)
+        still: Cell = {"text": text("alarms.stale.active"), "sort": _SORTS_LAST}
+        cells: list[Cell] = [
+            _machine(key, names),
+            alarm(one.code, one.text, None),
+            _duration(one.seconds),
+            moment(one.since, zone),
+            still if one.until is None else moment(one.until, zone),
+            1,
+        ]
+        rows.append(Row(f"{key} {one.code} {one.since} active", cells))
+    return rows
+
+
 def breakdown_columns() -> list[Column]:
     """Return the columns of the breakdown after the first."""
     return [
@@ -144,6 +200,8 @@ def breakdown_columns() -> list[Column]:
         Column(text("alarms.column.flood_time"), number=True, hint=text("alarms.column.flood_time_hint")),
         Column(text("alarms.column.chattering"), number=True, hint=text("alarms.column.chattering_hint")),
         Column(text("alarms.column.stale"), number=True, hint=text("alarms.column.stale_hint")),
+        Column(text("alarms.column.active"), number=True, hint=text("alarms.column.active_hint")),
+        Column(text("alarms.column.downtime"), number=True, hint=text("alarms.column.downtime_total_hint")),
     ]
 
 
@@ -182,10 +240,18 @@ def _metrics(metrics: AlarmMetricsView) -> list[Cell]:
         metrics.floods,
         figure(share, "" if share is None else f"{100 * share:.1f} %"),
         metrics.chattering,
-        metrics.standing,
+        metrics.standing + (metrics.stale or 0),
+        metrics.active,
+        _known_duration(metrics.downtime_seconds),
     ]
+
+
+def _known_duration(seconds: float | None) -> Cell:
+    return None if seconds is None else _duration(seconds)
 
 
 def _duration(seconds: float) -> Cell:
     words = f"{seconds / 60:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.0f} h"
+    if seconds < 2 * _MINUTE:
+        words = f"{seconds:.0f} s"
     return {"text": words, "sort": seconds}

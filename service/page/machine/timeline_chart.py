@@ -75,6 +75,7 @@ def options(timeline: TimelineView) -> dict[str, Any]:
             {"type": "inside", "zoomOnMouseWheel": "shift", "moveOnMouseMove": False, "moveOnMouseWheel": False},
         ],
         "series": [
+            *_active(timeline, row),
             *(_alarms(timeline, severity, row) for severity in _SYMBOLS),
             {
                 "name": text("machine.timeline.series.chatter"),
@@ -130,6 +131,32 @@ def _alarms(timeline: TimelineView, severity: str, row: Callable[[int], str]) ->
             for one in own
         ],
     }
+
+
+def _active(timeline: TimelineView, row: Callable[[int], str]) -> list[dict[str, Any]]:
+    """Return the time in which alarms were active as bars, if it is known of any."""
+    bars = []
+    for one in timeline.alarms:
+        end = timeline.until if one.active else one.until
+        if end is not None:
+            still = text("machine.timeline.active.still")
+            until = still if one.until is None else plant_time(one.until, timeline.time_zone)
+            tip = text("machine.timeline.active.tip", code=one.code, alarm=one.text, end=until)
+            coords = [[_ms(one.at), row(one.code)], [_ms(end), row(one.code)]]
+            bars.append({"coords": coords, "tip": tip, "at": one.at.isoformat()})
+    if not bars:
+        return []
+    return [
+        {
+            "name": text("machine.timeline.series.active"),
+            "type": "lines",
+            "coordinateSystem": "cartesian2d",
+            "lineStyle": {"color": "var(--bar)", "width": 7, "opacity": 0.45},
+            "itemStyle": {"color": "var(--bar)"},
+            "data": bars,
+            "z": 1,
+        }
+    ]
 
 
 def _bands(name: str, areas: list[Any], colour: str, border: str) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def test_figures_say_how_many_how_dense_which_and_what_stands_out(client: Client
     assert total | {"flood_share": None} == {
         "alarms": 76, "machines": 1, "machine_days": 1.125, "alarms_per_day": 67.6, "band": "acceptable",
         "peak_10min": 21, "floods": 1, "flood_share": None, "alarms_in_floods": 20 + 1, "chattering": 4,
-        "standing": 1,
+        "standing": 1, "stale": None, "active": None, "downtime_seconds": None,
     }  # fmt: skip
     (line,) = found["rows"]
     assert (line["site"], line["machine"], line["metrics"]) == (*FILLER, total)
@@ -81,7 +81,7 @@ def test_figures_say_how_many_how_dense_which_and_what_stands_out(client: Client
     ]  # fmt: skip
     (standing,) = found["standing"]
     assert (standing["code"], standing["since"], standing["alarms"]) == (8, isoformat(NOW - 27 * HOUR), 52)
-    assert found["counts"] == {"rows": 1, "floods": 1, "chatter": 1, "standing": 1}
+    assert found["counts"] == {"rows": 1, "floods": 1, "chatter": 1, "standing": 1, "stale": 0, "active": 0}
     assert found["limits"] == {"acceptable_up_to": 150, "excessive_from": 300}
     assert [(one["shift"], one["start"]) for one in found["shifts"]] == [
         ("early", "06:00"), ("late", "14:00"), ("night", "22:00"),
@@ -232,10 +232,12 @@ def test_every_alarm_leaves_as_csv_in_time_order_with_plant_time_and_flags(
     stores.events.commit(EventWrite(to_us(NOW), events=[future]))
     answer = client.get("/v1/alarms.csv")
     head, *rows = table(answer)
-    assert head == ["site", "machine", "at", "plant_time", "code", "text", "severity", "received_at", "flag"]
+    assert head == [
+        "site", "machine", "at", "plant_time", "code", "text", "severity", "received_at", "flag", "cleared_at",
+    ]  # fmt: skip
     assert rows[0] == [
         "padova", "filler-1", "2026-10-25T00:30:00.000Z", "2026-10-25T02:30:00.000+02:00", "139",
-        'Film "torn", señor', "high", isoformat(NOW), "",
+        'Film "torn", señor', "high", isoformat(NOW), "", "",
     ]  # fmt: skip
     assert [(row[3][11:16], row[4], row[8]) for row in rows] == [
         ("02:30", "139", ""), ("02:00", "7", ""), ("02:15", "7", "from_the_future"), ("02:30", "139", ""),
@@ -285,10 +287,13 @@ def test_what_stands_out_leaves_as_csv_as_it_is_listed(client: Client, name: str
 @pytest.mark.usefixtures("busy")
 def test_the_tables_of_figures_leave_as_csv(client: Client) -> None:
     top = client.get("/v1/alarm-metrics/top.csv", site="padova", shift="early")
-    assert table(top)[0] == ["code", "text", "severity", "alarms", "share", "machines"]
+    assert table(top)[0] == [
+        "code", "text", "severity", "alarms", "share", "machines",
+        "median_seconds", "longest_seconds", "active_seconds", "downtime_seconds",
+    ]  # fmt: skip
     assert top.headers["content-disposition"].startswith('attachment; filename="top-alarms_padova_early_2026')
     whole = table(client.get("/v1/alarm-metrics/top.csv"))
-    assert whole[1] == ["8", "Alarm 8", "medium", "52", "0.6842", "1"]
+    assert whole[1] == ["8", "Alarm 8", "medium", "52", "0.6842", "1", "", "", "", ""]
     head, *rows = table(client.get("/v1/alarm-metrics/rows.csv", by="code"))
     lines = client.get("/v1/alarm-metrics", by="code").json()["rows"]
     assert len(rows) == len(lines)
