@@ -19,10 +19,12 @@ from wire.codec import decode, decode_batch
 from wire.errors import PayloadRejected, TopicRejected
 from wire.identity import MachineId
 from wire.state import AgentState, Note, bounded
-from wire.timestamps import to_us
+from wire.timestamps import isoformat, to_us
 from wire.topics import Channel, parse_topic
 
 _LATE = timedelta(seconds=LATE)
+_SAMPLE_US = 20 * 60 * 1_000_000
+SKIPPED_ROW = "unreadable_row"  # the reason of a sample; the agent counts all of them
 _parse_topic = lru_cache(maxsize=10_000)(parse_topic)
 
 
@@ -199,8 +201,21 @@ class IngestBatch:
         before = self.present.get(machine.row_id)
         agent = _agent(state, seen_at, before)
         self.write.agent_states[machine.row_id] = agent
+        self._sample_skipped_row(machine, message.topic, before, agent)
         if self._is_news(before, agent):
             self.affected.add(machine.id)
+
+    def _sample_skipped_row(self, machine: Machine, topic: str, before: Agent | None, now: Agent) -> None:
+        """Quarantine the last row that an agent could not read, if it is new: at most the first of 20 minutes."""
+        last = now.last_skipped
+        if last is None or not now.skipped:
+            return
+        known = before.last_skipped if before else None
+        if known is not None and (known == last or to_us(known.at) // _SAMPLE_US == to_us(last.at) // _SAMPLE_US):
+            return
+        detail = f"{now.skipped:,} rows of the source could not be read until then; this is the last: {last.text}"
+        body = f"{isoformat(last.at)} {last.text}".encode()
+        self.write.quarantined.append(QuarantineRow(machine.row_id, topic, SKIPPED_ROW, _storable(detail), body))
 
     def _is_news(self, before: Agent | None, now: Agent) -> bool:
         """Say whether a state changes how far a forecast is to be trusted; most only say that all is as it was."""

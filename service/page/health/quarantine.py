@@ -148,6 +148,7 @@ def _explain(reason: str) -> str:
         "oversize": text("health.reason.oversize"),
         "too_many": text("health.reason.too_many"),
         "bad_time": text("health.reason.bad_time"),
+        "unreadable_row": text("health.reason.unreadable_row"),
         "bad_code": text("health.reason.bad_code"),
         "bad_seq": text("health.reason.bad_seq"),
         "bad_epoch": text("health.reason.bad_epoch"),

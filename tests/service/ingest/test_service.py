@@ -11,7 +11,8 @@ from service.app.stores import Stores
 from service.database.tables import events, quarantine
 from service.ingest.service import IncomingMessage, IngestBatch, IngestResult, TimePolicy, commit
 from service.machines.events import PageQuery
-from service.machines.models import Agent, Machine
+from service.machines.models import Agent, Machine, QuarantineQuery
+from service.machines.quarantine_store import QuarantineStore
 from service.machines.store import MachineCache
 from tests.service.conftest import EPOCH, FILLER, NOW, enrolled
 from wire.events import TransitionKind
@@ -227,6 +228,30 @@ def test_a_gap_is_stored_and_acked_like_events(stores: Stores, filler: Machine) 
     assert receipt.acks[0][1].seqs == [(7, 9)]
     (kept,) = stores.events.gaps(filler, NOW - timedelta(hours=1), NOW + timedelta(hours=1))
     assert kept.events == 3
+
+
+@pytest.mark.usefixtures("filler")
+def test_rows_that_an_agent_cannot_read_leave_a_few_samples(stores: Stores, filler: Machine) -> None:
+    present: dict[int, Agent] = {}
+
+    def report(skipped: int, minutes: int) -> list[str]:
+        note = {"text": f"byte {skipped}: no time", "at": isoformat(NOW + timedelta(minutes=minutes))}
+        said = json.loads(state(online=True, minutes_ago=0)) | {"skipped": skipped, "last_skipped": note}
+        intake = IngestBatch(NOW, TimePolicy(), MachineCache(stores.machines), present=present)
+        intake.add(IncomingMessage(STATE, json.dumps(said).encode()))
+        commit(intake, recorder=stores.events)
+        present.update(intake.write.agent_states)
+        return reasons(stores)
+
+    assert report(7, 1) == ["unreadable_row"]
+    for skipped in range(8, 90):
+        assert report(skipped, 2) == ["unreadable_row"]
+    assert report(90, 30) == ["unreadable_row"] * 2
+    present.clear()  # the service was restarted
+    assert report(90, 30) == ["unreadable_row"] * 2
+    (newest, _) = QuarantineStore(stores.database).page(QuarantineQuery(10))
+    assert newest.body == b"2026-11-16T08:37:00.000Z byte 90: no time"
+    assert (newest.machine, newest.detail[:11]) == (filler.id, "90 rows of ")
 
 
 def state(*, online: bool, minutes_ago: int) -> bytes:
