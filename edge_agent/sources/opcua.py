@@ -71,6 +71,7 @@ class OpcuaDevice:
     """A session with one subscription; its event loop runs only while it is asked for readings."""
 
     unnoticed = timedelta(seconds=2 * _TIMEOUT_S)  # an interval of the watchdog and its request
+    unknown = None  # a subscription begins with the state
 
     def __init__(self, options: OpcuaOptions, context: Context) -> None:
         self._options, self._context = options, context
