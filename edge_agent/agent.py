@@ -7,7 +7,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from threading import Event, Thread
+from functools import partial
+from threading import Event, Thread, current_thread
 from types import FrameType
 
 from edge_agent import __version__
@@ -30,25 +31,37 @@ log = logging.getLogger(__name__)
 _STATUS_INTERVAL_S = 1.0
 _RESTART_S = 10.0  # after an agent of several has failed
 _RETRY_S = 1.0  # after a failed write to the spool
+_STOP_SIGNALS = ("SIGTERM", "SIGINT", "SIGBREAK")  # SIGBREAK is of Windows
+_SIGNAL_INTERVAL_S = 0.5  # on Windows a thread that waits does not see signals
 
 
 def run(machines: Sequence[Settings]) -> None:
-    """Run the agents of all machines in this process until SIGTERM or SIGINT."""
+    """Run the agents of all machines in this process until a signal asks to stop."""
     stop = Event()
 
     def request_stop(_signal: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    signal.signal(signal.SIGTERM, request_stop)
-    signal.signal(signal.SIGINT, request_stop)
-    if len(machines) == 1:
-        _run_machine(machines[0], stop)
-        return
-    threads = [Thread(target=_keep_running, args=(settings, stop)) for settings in machines]
+    for name in _STOP_SIGNALS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), request_stop)
+    failed: list[Exception] = []
+    work = _keep_running if len(machines) > 1 else partial(_run_once, failed=failed)
+    threads = [Thread(target=work, args=(one, stop), name=f"{one.site}/{one.machine}") for one in machines]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        while thread.is_alive():
+            thread.join(_SIGNAL_INTERVAL_S)
+    if failed:
+        raise failed[0]
+
+
+def _run_once(settings: Settings, stop: Event, failed: list[Exception]) -> None:
+    try:
+        _run_machine(settings, stop)
+    except Exception as error:  # noqa: BLE001 - the main thread raises it
+        failed.append(error)
 
 
 def _keep_running(settings: Settings, stop: Event) -> None:
@@ -57,11 +70,19 @@ def _keep_running(settings: Settings, stop: Event) -> None:
         try:
             _run_machine(settings, stop)
         except EdgeError as error:
-            log.error("%s/%s: %s", settings.site, settings.machine, error)  # noqa: TRY400 - it is a sentence
+            log.error("%s", error)  # noqa: TRY400 - it is a sentence
             stop.wait(_RESTART_S)
         except Exception:
-            log.exception("%s/%s has failed and starts again", settings.site, settings.machine)
+            log.exception("the agent has failed and starts again")
             stop.wait(_RESTART_S)
+
+
+class _NamedPublisher(Publisher):
+    """Names its thread after the machine, for the log."""
+
+    def _run(self) -> None:
+        current_thread().name = f"publisher {self._machine}"
+        super()._run()
 
 
 def _run_machine(settings: Settings, stop: Event) -> None:
@@ -71,7 +92,7 @@ def _run_machine(settings: Settings, stop: Event) -> None:
     source = build_source(settings, clock, codes)
     spool = Spool(settings.spool_path, max_events=settings.spool_max_events, max_bytes=settings.spool_max_mb << 20)
     codes.restore(spool.codes())
-    publisher = Publisher(
+    publisher = _NamedPublisher(
         machine=MachineId(settings.site, settings.machine),
         broker=broker_config(settings),
         spool=spool,

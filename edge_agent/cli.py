@@ -29,7 +29,10 @@ def _run(options: argparse.Namespace) -> int:
         from edge_agent import agent  # noqa: PLC0415 - simulate and --help need neither paho nor a spool
 
     machines = settings.load_all(options.config, _flags(options))
-    set_up_logs(secrets=[secret for one in machines for secret in (one.broker_password, one.source_password)])
+    set_up_logs(
+        secrets=[secret for one in machines for secret in (one.broker_password, one.source_password)],
+        machines=[f"{one.site}/{one.machine}" for one in machines] if len(machines) > 1 else (),
+    )
     agent.run(machines)
     return 0
 

@@ -18,7 +18,10 @@ class DiskReserve:
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                os.posix_fallocate(file, 0, self._size)
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file, 0, self._size)
+                else:
+                    os.ftruncate(file, self._size)  # NTFS allocates it
             finally:
                 os.close(file)
         except OSError as error:

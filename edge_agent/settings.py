@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import (
     AwareDatetime,
@@ -96,7 +96,9 @@ class Settings(BaseModel):
     source_kind: SourceKind = Field(description="The source of alarms.")
     source_path: Path | None = Field(default=None, description="File to replay or to tail.")
     source_serial: str | None = Field(default=None, description="Read only rows of this serial.")
-    source_timezone: str = Field(default="UTC", description="Time zone of timestamps without one.")
+    source_timezone: str = Field(
+        default="UTC", description="Time zone of timestamps without one.", validate_default=True
+    )
     source_pace: str = Field(
         default="plant",
         pattern="^(plant|at_once)$",
@@ -140,6 +142,8 @@ class Settings(BaseModel):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError):
+            if not available_timezones():  # Windows has none
+                raise ValueError("this computer knows no time zones; pip install tzdata") from None
             raise ValueError(f"{name!r} is not a known time zone; write one like Europe/Rome") from None
         return name
 

@@ -1,9 +1,11 @@
 """The spool's file: its lock, its bound, its transactions."""
 
-import fcntl
 import os
+import shutil
 import sqlite3
 from pathlib import Path
+
+from edge_agent.file_lock import try_lock
 
 _SMALLEST = 32 * 4096  # bytes
 
@@ -28,8 +30,7 @@ class Transaction:
 
 def bound(folder: Path, most: int) -> int:
     """Return how many bytes the spool may take: as many as it is allowed, but at most half of its disk."""
-    disk = os.statvfs(folder)
-    return max(_SMALLEST, min(most, disk.f_blocks * disk.f_frsize // 2))
+    return max(_SMALLEST, min(most, shutil.disk_usage(folder).total // 2))
 
 
 def is_full(error: sqlite3.OperationalError) -> bool:
@@ -40,9 +41,7 @@ def is_full(error: sqlite3.OperationalError) -> bool:
 def exclusive(path: Path) -> int:
     """Lock the spool for this agent; the kernel lets go when the agent dies, however it dies."""
     guard = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not try_lock(guard):
         os.close(guard)
-        raise OSError("another agent is using it") from None
+        raise OSError("another agent is using it")
     return guard

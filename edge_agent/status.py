@@ -1,6 +1,5 @@
 """The status file beside the spool, written by the agent and read by ``alarmcast-edge status``."""
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -12,6 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from edge_agent.file_lock import is_locked
 from wire.state import Note
 from wire.timestamps import from_us
 
@@ -93,7 +93,7 @@ def inspect_spool(spool: Path) -> SpoolStats | None:
     if not spool.exists():
         return None
     try:
-        with closing(sqlite3.connect(f"file:{spool}?mode=ro", uri=True, timeout=5)) as database:
+        with closing(sqlite3.connect(f"{spool.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
             events, oldest = database.execute("SELECT count(*), min(seq) FROM events").fetchone()
             gaps = database.execute("SELECT count(*) FROM gaps").fetchone()[0]
             at = database.execute("SELECT at_us FROM events WHERE seq = ?", (oldest,)).fetchone()
@@ -141,9 +141,6 @@ def _in_use(spool: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(guard, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        return is_locked(guard)
     finally:
         os.close(guard)
-    return False

@@ -67,6 +67,6 @@ def read_secret(path: Path, setting: str) -> SecretFile:
             f"{setting} names {path}, which must hold one line of text, the secret, and nothing else."
         )
     warning = None
-    if mode & _BEYOND_0640:
+    if mode & _BEYOND_0640 and os.name == "posix":
         warning = f"{path} ({setting}) has mode {mode:04o}; others can read or change it: chmod 600 {path}"
     return SecretFile(value, path, warning)

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -167,10 +168,14 @@ class HttpSource:
                 super().setup()
 
         try:
-            return ThreadingHTTPServer((self._host, self._port), Handler)
+            return _Server((self._host, self._port), Handler)
         except OSError as error:
             address = f"{self._host}:{self._port}"
             raise ConfigRejected(f"Cannot listen on {address}: {error.strerror}. Correct http.listen.") from None
+
+
+class _Server(ThreadingHTTPServer):
+    allow_reuse_address = os.name == "posix"  # on Windows two programs could then use the same port
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -50,6 +50,11 @@ class Device(Protocol):
         """How long a connection may be lost before that is noticed."""
         ...
 
+    @property
+    def unknown(self) -> str | None:
+        """Why nothing is known though the connection works; empty while that is normal, None if all is known."""
+        ...
+
     def open(self) -> None:
         """Connect."""
 
@@ -106,20 +111,19 @@ class Monitored:
                         log.exception("the connection to %s failed in an unexpected way", self._device.title)
                     self._device.close()
                     opened = False
-                    notice = outage.failed(str(error), self._context.now())
-                    if notice is not None:
-                        yield batch(notice, _Step([], [], None, {}))
+                    failure = outage.failed(str(error), self._context.now())
+                    if failure is not None:
+                        yield batch(failure, _Step([], [], None, {}))
                     stop.wait(retry)
                     retry = min(retry * 2, _MAX_RETRY_S)
                     continue
                 retry = _MIN_RETRY_S
-                step, before = self._step(readings, detector), outage.seen
-                lost = outage.succeeded(self._context.now()) or step.lost
-                if lost is not None and lost.since is None:
-                    lost = Lost(lost.message, before)
-                if step.edges or step.skipped or lost or time.monotonic() - written >= _BOOKMARK_INTERVAL_S:
+                step = self._step(readings, detector)
+                notice = self._judge(step, outage)
+                is_due = time.monotonic() - written >= _BOOKMARK_INTERVAL_S
+                if step.edges or step.skipped or any(notice) or is_due:
                     written = time.monotonic()
-                    yield batch(Notice(lost=lost), step)
+                    yield batch(notice, step)
             yield batch(Notice(), _Step([], [], None, {}))
         finally:
             self._device.close()
@@ -134,6 +138,16 @@ class Monitored:
             yield Finding("source", ok=False, message=f"cannot read {self._device.title}: {error}")
         finally:
             self._device.close()
+
+    def _judge(self, step: _Step, outage: Outage) -> Notice:
+        """Return what a reading adds to an outage: its end, or a warning while nothing is known."""
+        now, before, unknown = self._context.now(), outage.seen, self._device.unknown
+        if unknown is not None:
+            return (outage.failed(unknown, now) if unknown else None) or Notice()
+        lost = outage.succeeded(now) or step.lost
+        if lost is not None and lost.since is None:
+            lost = Lost(lost.message, before)
+        return Notice(lost=lost)
 
     def _step(self, readings: Sequence[Reading], detector: EdgeDetector) -> _Step:
         now = time.monotonic()

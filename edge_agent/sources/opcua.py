@@ -19,8 +19,9 @@ from pydantic import Field, model_validator
 from edge_agent.sources import Context
 from edge_agent.sources.monitor import Monitored, Reading
 from edge_agent.sources.opcua_conditions import EVENT_FILTER, ConditionReader
-from edge_agent.sources.opcua_security import make_secure
-from edge_agent.sources.opcua_values import TagSignal, packml_alarms, tag_alarms
+from edge_agent.sources.opcua_packml import PackmlMembers
+from edge_agent.sources.opcua_security import log_in_with_certificate, make_secure
+from edge_agent.sources.opcua_values import TagSignal, tag_alarms
 from edge_agent.sources.signals import Options, Unreachable, Unreadable, by_address, parse_options
 from wire.broker_check import Finding
 
@@ -44,6 +45,8 @@ class OpcuaOptions(Options):
     url: str = Field(pattern=r"^opc\.tcp://")
     mode: Literal["tags", "packml", "conditions"]
     username: str | None = None
+    user_certificate: Path | None = None
+    user_private_key: Path | None = None
     security_policy: Literal["None", "Basic256Sha256", "Aes128Sha256RsaOaep", "Aes256Sha256RsaPss"] = "None"
     security_mode: Literal["Sign", "SignAndEncrypt"] = "SignAndEncrypt"
     certificate: Path = Path("opcua.der")
@@ -64,6 +67,10 @@ class OpcuaOptions(Options):
             raise ValueError('mode = "packml" needs node, the node id of the Admin folder')
         if self.security_policy != "None" and self.server_certificate is None:
             raise ValueError("a security_policy needs server_certificate, the file of the server's certificate")
+        if (self.user_certificate is None) != (self.user_private_key is None):
+            raise ValueError("user_certificate and user_private_key go together; give both or neither")
+        if self.user_certificate is not None and (self.security_policy == "None" or self.username is not None):
+            raise ValueError("a user_certificate needs a security_policy, and excludes username")
         return self
 
 
@@ -71,6 +78,7 @@ class OpcuaDevice:
     """A session with one subscription; its event loop runs only while it is asked for readings."""
 
     unnoticed = timedelta(seconds=2 * _TIMEOUT_S)  # an interval of the watchdog and its request
+    unknown = None  # a subscription begins with the state
 
     def __init__(self, options: OpcuaOptions, context: Context) -> None:
         self._options, self._context = options, context
@@ -79,6 +87,7 @@ class OpcuaDevice:
         self._subscription: Subscription | None = None
         self._number: int | None = None  # of the subscription: another one means that changes were lost
         self._conditions = ConditionReader()
+        self._members = PackmlMembers()
         self._waiting: deque[Any] = deque()
         self._arrived = asyncio.Event()
         self._names: dict[ua.NodeId, str] = {}
@@ -115,7 +124,8 @@ class OpcuaDevice:
         while not is_complete and time.monotonic() < until:
             for reading in self._run(self._collect()):
                 found.setdefault(reading.signal or "conditions", reading)
-            is_complete = set(self._names.values()) | set(self._missing) <= set(found) and bool(found)
+            wanted = {self._members.array_of(name) for name in self._names.values()} | set(self._missing)
+            is_complete = wanted <= set(found) and bool(found)
         return found
 
     def close(self) -> None:
@@ -175,12 +185,16 @@ class OpcuaDevice:
                 private_key=options.private_key,
                 server_certificate=options.server_certificate,
             )
+        if options.user_certificate is not None and options.user_private_key is not None:
+            key_password = self._context.password
+            await log_in_with_certificate(client, options.user_certificate, options.user_private_key, key_password)
         await client.connect()
         self._client = client
         self._waiting.clear()
         self._missing.clear()
         self._names.clear()
         self._handles.clear()
+        self._members.clear()
         self._subscription = await client.create_subscription(options.publish_ms, self)
         self._number = self._subscription.subscription_id
         if options.mode == "conditions":
@@ -204,12 +218,9 @@ class OpcuaDevice:
             self._missing["conditions"] = message
 
     async def _packml_nodes(self, client: Client) -> dict[str, str]:
-        found = {}
-        for child in await client.get_node(self._options.node or "").get_children():
-            name = (await child.read_browse_name()).Name
-            if name in (*self._options.arrays, _STOP_REASON):
-                found[child.nodeid.to_string()] = name
-        for name in set(self._options.arrays) - set(found.values()):
+        arrays = set(self._options.arrays)
+        found = await self._members.find(client, self._options.node or "", arrays | {_STOP_REASON})
+        for name in arrays - {self._members.array_of(name) for name in found.values()}:
             self._missing[name] = f"{self._options.node} has no child {name}"
         return found
 
@@ -266,6 +277,8 @@ class OpcuaDevice:
             except TimeoutError:
                 return missing
         readings = missing
+        if self._options.mode == "packml":
+            self._waiting = deque(sorted(self._waiting, key=self._order))
         while self._waiting and len(readings) < _MAX_READINGS:
             if isinstance(self._waiting[0], Unreachable) and readings:
                 break  # what was received before is stored first
@@ -290,10 +303,18 @@ class OpcuaDevice:
             return [Reading(name, at=at, problem=problem)]
         try:
             signal = self._signals.get(name)
-            active = tag_alarms(signal, data.Value) if signal else packml_alarms(data.Value.Value)
+            active = tag_alarms(signal, data.Value) if signal else self._members.alarms(name, data.Value.Value)
         except Unreadable as error:
-            return [Reading(name, at=at, problem=str(error))]
-        return [Reading(name, active, at, lost=lost)]
+            return [Reading(self._members.array_of(name), at=at, problem=str(error))]
+        return [] if active is None else [Reading(self._members.array_of(name), active, at, lost=lost)]
+
+    def _order(self, notification: Any) -> tuple[float, int]:
+        """Order changes by their time, and members of an element as they depend on each other."""
+        if not isinstance(notification, tuple):
+            return float("inf"), 0
+        node, data = notification
+        at = data.SourceTimestamp
+        return (at.timestamp() if at else 0.0), self._members.rank(self._names[node])
 
     def _moment(self, at: datetime | None) -> datetime:
         """Return the source's time, or the agent's if there is none or it cannot be right."""

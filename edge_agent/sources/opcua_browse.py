@@ -13,7 +13,7 @@ from edge_agent.sources.opcua_conditions import EVENT_FILTER
 from edge_agent.sources.signals import Unreachable
 
 _MAX_NODES, _MAX_DEPTH = 5000, 10
-_ARRAYS = {"Alarm", "Warning", "StopReason"}
+_ARRAYS = {"Alarm", "Warning"}
 _WHOLE = {
     ua.VariantType.Byte,
     ua.VariantType.Int16,
@@ -110,7 +110,7 @@ async def _walk(client: Client, findings: Findings) -> None:
         findings.browsed += len(children)
         names = {child.BrowseName.Name for child in children}
         if path.endswith("Admin") and names & _ARRAYS:
-            findings.packml.append((node.nodeid.to_string(), sorted(names & _ARRAYS - {"StopReason"})))
+            findings.packml.append((node.nodeid.to_string(), sorted(names & _ARRAYS)))
             continue
         for child in children:
             if child.NodeId.NamespaceIndex == 0 or child.NodeId in seen:

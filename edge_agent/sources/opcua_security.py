@@ -46,6 +46,17 @@ async def make_secure(
     )
 
 
+async def log_in_with_certificate(
+    client: Client, certificate: Path, private_key: Path, password: str | None
+) -> None:
+    """Log in as the user of a certificate; ``password`` is that of its key."""
+    for file in (certificate, private_key):
+        if not file.is_file():
+            raise Unreachable(f"there is no file {file}; correct user_certificate and user_private_key")
+    await client.load_client_certificate(str(certificate))
+    await client.load_private_key(private_key, password)
+
+
 async def _make_certificate(certificate: Path, private_key: Path) -> None:
     host = socket.gethostname()
     before = os.umask(0o077)

@@ -35,7 +35,7 @@ class PolledDevice(Protocol):
 class Polling:
     """Reads all signals of a device every ``interval`` seconds; each answer proves the connection."""
 
-    unnoticed = timedelta()
+    unnoticed, unknown = timedelta(), None
 
     def __init__(self, device: PolledDevice, interval: float) -> None:
         self._device, self._interval = device, interval

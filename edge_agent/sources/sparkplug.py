@@ -36,6 +36,7 @@ _WAIT_S = 0.2
 _BATCH = 500
 _CONNECT_S = 10.0
 _REBIRTH_INTERVAL_S = 5.0
+_BIRTH_S = 10.0  # after which a missing birth is a warning
 _ID = r"^[^+#/]+$"
 
 
@@ -76,6 +77,7 @@ class SparkplugDevice:
         self._client: mqtt.Client | None = None
         self._node = EdgeNode(options.reorder_seconds)
         self._rebirth_at = 0.0
+        self._unborn_since: float | None = None
         self._since = 0
         self._messages: Queue[mqtt.MQTTMessage | Unreachable] = Queue()
         self._ready = Event()
@@ -99,6 +101,17 @@ class SparkplugDevice:
                 self._raise_if_ended(self._messages.get_nowait())
             if time.monotonic() > until:
                 raise Unreachable("the broker does not answer")
+
+    @property
+    def unknown(self) -> str | None:
+        """Why nothing is known: the edge node has not sent its birth."""
+        if not self._node.needs_rebirth:
+            self._unborn_since = None
+            return None
+        now = time.monotonic()
+        self._unborn_since = self._unborn_since or now
+        is_late = now - self._unborn_since > _BIRTH_S
+        return "the edge node does not send its birth; is it online?" if is_late else ""
 
     def readings(self, _stop: Event) -> list[Reading]:
         """Return the changes that have arrived; ask for births where they are missing."""

@@ -65,7 +65,7 @@ class _Sqlite:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)
+            self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
             self._inode = path.stat().st_ino
         except (sqlite3.Error, OSError) as error:
             raise Unreachable(f"{error}; check the path in sql.url") from None

@@ -1,5 +1,6 @@
 """Several machines in one process: each has its own spool, and one that fails does not stop another."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -39,6 +40,14 @@ username = "second"
 machine = "broken"
 spool.path = "{folder}/3.spool"
 source.path = "{folder}"
+
+[[machines]]
+machine = "unreachable"
+spool.path = "{folder}/4.spool"
+source.kind = "modbus"
+[machines.modbus]
+url = "127.0.0.1:{port}"
+signals = [{{ as = "code", table = "holding", address = 0 }}]
 """
 
 
@@ -55,11 +64,14 @@ def test_machines_share_settings_and_have_their_own(config: Path, tmp_path: Path
         ("padova", "filler-1"),
         ("padova", "filler-2"),
         ("padova", "broken"),
+        ("padova", "unreachable"),
     ]
-    assert [one.broker_username for one in machines] == [None, "second", None]
+    assert [one.broker_username for one in machines] == [None, "second", None, None]
     assert load(config, {"machine": "filler-2"}, {}).source_path == tmp_path / "2.csv"
     assert spool_path(config, {"machine": "filler-2"}, {}) == tmp_path / "2.spool"
-    with pytest.raises(ConfigRejected, match="filler-1, filler-2, broken; name one of them with --machine"):
+    with pytest.raises(
+        ConfigRejected, match="filler-1, filler-2, broken, unreachable; name one of them with --machine"
+    ):
         load(config, {}, {})
 
 
@@ -69,7 +81,9 @@ def test_two_machines_with_one_spool_are_refused(config: Path) -> None:
         load_all(config, {}, {})
 
 
-def test_machine_that_fails_does_not_stop_the_others(config: Path, tmp_path: Path) -> None:
+def test_machine_that_fails_does_not_stop_the_others_and_every_line_names_its_machine(
+    config: Path, tmp_path: Path
+) -> None:
     command = [sys.executable, "-m", "edge_agent", "run", "--config", str(config), "--stop-drain-seconds", "0"]
     with (tmp_path / "log").open("wb") as log:
         agent = subprocess.Popen(command, stderr=log, env=clean_environment())
@@ -79,11 +93,19 @@ def test_machine_that_fails_does_not_stop_the_others(config: Path, tmp_path: Pat
             (tmp_path / f"{number}.csv").write_text("".join(rows))
         for number, count in ((1, 2), (2, 3)):
             wait_until(partial(has_stored, tmp_path / f"{number}.spool", count), "each spool has its events")
-        assert "padova/broken: " in (tmp_path / "log").read_text()
+        wait_until(
+            lambda: "padova/unreachable: Cannot read modbus" in (tmp_path / "log").read_text(), "it is logged"
+        )
         agent.send_signal(signal.SIGTERM)
         assert agent.wait(30) == 0
     finally:
         agent.kill()
+    lines = (tmp_path / "log").read_text().splitlines()
+    named = [re.match(r"\S+ \S+ [A-Z]+ padova/([\w-]+): (.*)", line) for line in lines]
+    assert all(named), lines
+    without_broker = {line[1] for line in named if line and "cannot reach the broker" in line[2]}
+    assert without_broker >= {"filler-1", "filler-2", "unreachable"}
+    assert "broken" in {line[1] for line in named if line}
 
 
 def has_stored(spool: Path, count: int) -> bool:

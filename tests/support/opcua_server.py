@@ -23,15 +23,17 @@ _POLICIES = [
 
 
 class _Users:
-    """Anonymous users and one with a password."""
+    """Anonymous users and one with a password; with ``certificates`` only users who have one of them."""
 
     def __init__(self, password: str) -> None:
         self._password = password
+        self.certificates: set[bytes] = set()
 
     def get_user(
         self, _server: Any, username: str | None = None, password: str | None = None, certificate: Any = None
     ) -> User | None:
-        del certificate
+        if self.certificates and certificate not in self.certificates:
+            return None
         known = (username, password) in ((None, None), ("agent", self._password))
         return User(role=UserRole.User, name=username) if known else None
 
@@ -64,6 +66,7 @@ class OpcuaServer:
 
     def reset(self) -> None:
         """Set every tag to zero and clear all conditions."""
+        self.users.certificates.clear()
         for name, value in (("word", 0), ("code", 0), ("flag", False), ("text", "")):
             self.write(name, value)
         for name in ("Alarm", "Warning", "StopReason"):
@@ -75,7 +78,8 @@ class OpcuaServer:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _start(self) -> None:
-        server = Server(user_manager=_Users(self._password))
+        self.users = _Users(self._password)
+        server = Server(user_manager=self.users)
         server.iserver.bind_condition_methods = True
         await server.init()
         server.set_endpoint(self.url)
@@ -153,6 +157,21 @@ class OpcuaServer:
     def packml(self, *numbers: int) -> None:
         """Set the active alarms of the array Alarm."""
         self.write("Alarm", [self.alarm(number, trigger=True) for number in numbers])
+
+    def add_packml_members(self, folder: str, elements: int) -> None:
+        """Add an Admin folder whose array Alarm has a node for each member of each element."""
+
+        async def adding() -> None:
+            admin = await self.server.nodes.objects.add_object(ua.NodeId(folder, self.namespace), folder)
+            array = await admin.add_object(ua.NodeId(f"{folder}.Alarm", self.namespace), "Alarm")
+            for number in range(elements):
+                element = await array.add_object(ua.NodeId(f"{folder}.{number}", self.namespace), str(number))
+                for member, value in (("Trigger", False), ("ID", 0), ("Message", "")):
+                    name = f"{number}.{member}"
+                    node = ua.NodeId(f"{folder}.{name}", self.namespace)
+                    self.nodes[name] = await element.add_variable(node, member, value)
+
+        self._call(adding())
 
     def restore_packml(self, name: str) -> None:
         """Add an array again."""

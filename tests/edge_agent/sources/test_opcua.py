@@ -1,10 +1,13 @@
 """OPC UA: tags, PackML arrays and conditions of a real server become alarms."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asyncua.crypto.cert_gen import setup_self_signed_certificate
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from edge_agent.errors import ConfigRejected
 from edge_agent.settings import SourceKind
@@ -219,6 +222,47 @@ def test_wrong_password_and_wrong_server_certificate_are_findings(server: OpcuaS
     assert "export the server's certificate" in missing.message
 
 
+def test_packml_members_may_be_separate_nodes(run: Any, server: OpcuaServer) -> None:
+    server.add_packml_members("Members", 2)
+    found = run(mode="packml", node="ns=2;s=Members", arrays=["Alarm"]).until_read()
+    server.write("0.Trigger", True)  # noqa: FBT003 - without an ID it is no alarm
+    server.write("0.Message", "Jam")
+    server.write("0.ID", 139)
+    found.until_raised(139)
+    server.write("1.ID", 8)
+    server.write("1.Trigger", True)  # noqa: FBT003
+    found.until_raised(139, 8)
+    server.write("0.Trigger", False)  # noqa: FBT003
+    found.until(lambda run: run.cleared == [139], "it is cleared")
+    second = run(mode="packml", node="ns=2;s=Members", arrays=["Alarm"])
+    server.write("0.Trigger", True)  # noqa: FBT003
+    second.until_raised(139, 8, 139)
+    assert second.raised == [139, 8, 139]
+
+
+def test_user_logs_in_with_a_certificate(run: Any, server: OpcuaServer, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "user.der", tmp_path / "user.pem"
+    asyncio.run(
+        setup_self_signed_certificate(
+            key, certificate, "urn:user", "localhost", [ExtendedKeyUsageOID.CLIENT_AUTH], {"commonName": "agent"}
+        )
+    )
+    server.users.certificates.add(certificate.read_bytes())
+    secured = {
+        "security_policy": "Basic256Sha256",
+        "server_certificate": str(server.certificate),
+        "certificate": str(tmp_path / "own.der"),
+        "private_key": str(tmp_path / "own.pem"),
+    }
+    assert check(server, **secured)["source"].ok is False
+    secured |= {"user_certificate": str(certificate), "user_private_key": str(key)}
+    found = tags(run, CODE, **secured)
+    server.write("code", 139)
+    found.until_raised(139)
+    key.unlink()
+    assert "there is no file" in check(server, **secured)["source"].message
+
+
 def test_server_with_another_certificate_is_not_read(run: Any, server: OpcuaServer, tmp_path: Path) -> None:
     secured = {
         "security_policy": "Basic256Sha256",
@@ -241,6 +285,8 @@ def test_server_with_another_certificate_is_not_read(run: Any, server: OpcuaServ
         ({"mode": "conditions", "security_policy": "Basic256Sha256"}, "needs server_certificate"),
         ({"mode": "tags", "signals": [{"as": "flag", "node": "word"}]}, "is not a node id like"),
         ({"mode": "conditions", "url": "http://plc"}, r"opcua\.url is wrong"),
+        ({"mode": "conditions", "user_certificate": "a"}, "go together"),
+        ({"mode": "conditions", "user_certificate": "a", "user_private_key": "b"}, "needs a security_policy"),
     ],
 )
 def test_mistake_in_the_table_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
