@@ -42,7 +42,7 @@ class HistoryColumns(BaseModel):
     )
     acknowledged: Column | None = Field(
         default=None,
-        description="States that acknowledge an alarm, separated by commas; such rows are not stored.",
+        description="States that acknowledge an alarm, separated by commas; not stored either.",
     )
     serial_column: Column | None = Field(default=None, description="Column that says of which machine a row is.")
 

@@ -22,6 +22,7 @@ from service.settings import Settings
 from tests.service.conftest import NOW
 from tests.support.source_run import SourceRun, source_settings
 from wire.columns import ColumnOptions, with_preset
+from wire.enums import EntryOrigin
 from wire.rest.histories import HistoryPreview
 from wire.timestamps import from_us
 
@@ -112,6 +113,28 @@ def test_a_code_map_gives_its_numbers(settings: Settings, stores: Stores, filler
     assert stored(stores) == [(at(0), 7), (at(2), 8)]
 
 
+@pytest.mark.parametrize(
+    ("content", "preset", "texts"),
+    [
+        (WINCC, "wincc", {26: "Door open", 139: "Film torn"}),
+        (IGNITION, "ignition", {1_489_038_821: "Door", 1_857_105_414: "Infeed/Jam"}),
+    ],
+)
+def test_the_catalogue_gains_what_the_file_says_of_its_codes(
+    settings: Settings,
+    stores: Stores,
+    filler: Machine,
+    tmp_path: Path,
+    content: str,
+    preset: str,
+    texts: dict[int, str],
+) -> None:
+    load(settings, stores, filler, log_of(tmp_path, content, preset=preset))
+    entries = stores.catalogue.entries().values()
+    assert {entry.code: entry.text for entry in entries} == texts
+    assert {entry.origin for entry in entries} == {EntryOrigin.MACHINE}
+
+
 def test_serials_are_read_from_their_column(
     settings: Settings, stores: Stores, filler: Machine, tmp_path: Path
 ) -> None:
@@ -176,7 +199,7 @@ def test_a_file_that_cannot_be_read_so_is_refused_in_a_sentence_and_leaves_nothi
 def test_a_preview_shows_what_a_file_holds(settings: Settings, tmp_path: Path) -> None:
     old = NOW - timedelta(days=900)
     rows = IGNITION + f"c,x,Door,{old:%Y-%m-%d} 08:00:00,Active,Low\n"
-    rows += "d,x,Door,yesterday,Active,Low\ne,x,Y,z,Ack,Low\n"
+    rows += f"d,x,Door,yesterday,Active,Low\ne,x,Door,{DAY:%Y-%m-%d} 08:03:00,Ack,Low\n"
     shown = preview(settings, log_of(tmp_path, rows, preset="ignition"))
     assert (shown.problem, shown.lines, shown.rows, shown.time_zone) == (None, 7, 2, "Europe/Rome")
     assert (shown.first_at, shown.last_at) == (at(0), at(2))
