@@ -62,7 +62,7 @@ machine() { # machine INDEX SITE MACHINE ZONE NAME
   config=$fleet/$2-$3.toml
   issued=$folder/$2-$3.toml
   # The simulator writes UTC, wherever the machine stands.
-  alarmcast admin enrol "$2/$3" --time-zone "$4" --name "$5" --history "$log" --history-zone UTC --serial "$1" \
+  alarmcast admin enrol "$2/$3" --time-zone "$4" --name "$5" --history "$log" --yes --history-zone UTC --serial "$1" \
     --edge-toml "$issued"
   if [ ! -f "$config" ]; then
     # Enrolled before, and cut off before its credentials were kept: they are shown once, so it gets new ones.
