@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.conftest import broker_in, require
+from tests.page.accessibility import broken
 from tests.page.conftest import Tabs, signed_in
 from tests.page.enrolment import form_of
 from tests.system.conftest import Plant
@@ -58,6 +59,8 @@ def test_a_wincc_export_is_recognised_shown_and_imported(tabs: Tabs, plant: Plan
     expect(preview).to_contain_text("One row cannot be read")
     expect(preview).to_contain_text("Line 42: 'yesterday' is not a time like %d.%m.%Y %H:%M:%S.")
     expect(preview.get_by_role("row").nth(2)).to_contain_text("101")
+    expect(page.locator(".q-loading-bar")).to_have_attribute("aria-hidden", "true")
+    assert broken(page) == []
     assert plant.api.machines.list().machines == []
     form.get_by_label("Time zone of the file").fill("Europe/Rome")
     expect(form.get_by_role("button", name="Enrol and import history")).to_have_count(0)
@@ -73,7 +76,7 @@ def test_any_columns_can_be_named_and_the_serial_is_chosen(tabs: Tabs, plant: Pl
     rows = "".join(f"{AT:%d.%m.%Y};{AT:%H:%M:%S};Tür {n} offen;{'AB'[n % 2]}\n" for n in range(6))
     log.write_bytes(f"Datum;Uhrzeit;Meldung;Anlage\n{rows}".encode("cp1252"))
     codes.write_text("name,code\n" + "".join(f"Tür {n} offen,{n}\n" for n in range(6)), encoding="utf-8")
-    page = tabs("/learning?site=padova&machine=columns", width=390)
+    page = tabs("/learning?site=padova&machine=columns", width=390, dark=True)
     form = form_of(page)
     form.get_by_label("Time zone of the plant").fill("UTC")
     form.get_by_label("Alarm history file").set_input_files(log)
@@ -93,6 +96,8 @@ def test_any_columns_can_be_named_and_the_serial_is_chosen(tabs: Tabs, plant: Pl
     form.get_by_role("button", name="Preview history").click()
     serial = form.get_by_label("Only rows of serial")
     expect(serial).to_have_attribute("aria-invalid", "true")
+    expect(page.locator(".q-loading-bar")).to_have_attribute("aria-hidden", "true")
+    assert broken(page) == []
     serial.select_option("B")
     form.get_by_role("button", name="Preview history").click()
     preview = form.get_by_role("region", name="Preview of meldungen.csv")
