@@ -51,6 +51,21 @@ def test_a_flood_that_still_lasts_reaches_to_the_end_of_the_chart() -> None:
     assert bands["markArea"]["data"][0][1]["xAxis"] == drawn["xAxis"]["max"]
 
 
+def test_an_active_alarm_is_a_bar_to_its_clear_or_to_the_end_of_the_chart() -> None:
+    (cleared,) = EXAMPLE.alarms
+    again = cleared.model_copy(update={"at": cleared.at + timedelta(seconds=1)})
+    active = cleared.model_copy(update={"code": 8, "until": None, "active": True})
+    unknown = active.model_copy(update={"active": False})
+    drawn = options(EXAMPLE.model_copy(update={"alarms": [cleared, again, active, unknown]}))
+    (bars,) = (one["data"] for one in drawn["series"] if one["name"] == "active")
+    assert [bar["coords"][1][0] - bar["coords"][0][0] for bar in bars] == [
+        97_000,
+        drawn["xAxis"]["max"] - bars[1]["coords"][0][0],
+    ]
+    assert "06:13" in bars[0]["tip"]
+    assert not [one for one in options(many(2))["series"] if one["name"] == "active"]
+
+
 def test_a_timeline_is_told_in_words_too() -> None:
     assert summary(EXAMPLE) == "1 alarm, 1 flood, 1 chattering period, 0 data gaps"
 

@@ -134,11 +134,12 @@ def _alarms(timeline: TimelineView, severity: str, row: Callable[[int], str]) ->
 
 
 def _active(timeline: TimelineView, row: Callable[[int], str]) -> list[dict[str, Any]]:
-    """Return the time in which alarms were active as bars, if it is known of any."""
-    bars = []
+    """Return bars of the time in which alarms were active, if it is known; a repeated raise has no own bar."""
+    bars, drawn = [], set()
     for one in timeline.alarms:
         end = timeline.until if one.active else one.until
-        if end is not None:
+        if end is not None and (one.code, end) not in drawn:
+            drawn.add((one.code, end))
             still = text("machine.timeline.active.still")
             until = still if one.until is None else plant_time(one.until, timeline.time_zone)
             tip = text("machine.timeline.active.tip", code=one.code, alarm=one.text, end=until)
