@@ -6,6 +6,7 @@ from service.page.machine.score_chart import options as score_options
 from service.page.machine.timeline import summary
 from service.page.machine.timeline_chart import options
 from wire.enums import Grouping
+from wire.rest.alarm_metrics import ActiveAlarmView
 from wire.rest.scores import ScoreboardView
 from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
 
@@ -63,6 +64,20 @@ def test_an_active_alarm_is_a_bar_to_its_clear_or_to_the_end_of_the_chart() -> N
         drawn["xAxis"]["max"] - bars[1]["coords"][0][0],
     ]
     assert "06:13" in bars[0]["tip"]
+    earlier = ActiveAlarmView(
+        site="padova",
+        machine="filler-1",
+        code=5,
+        text="Reel empty",
+        severity="low",
+        since=EXAMPLE.since - timedelta(days=2),
+        until=EXAMPLE.since + timedelta(hours=1),
+        seconds=49 * 3600.0,
+    )
+    drawn = options(EXAMPLE.model_copy(update={"earlier": [earlier]}))
+    (bars,) = (one["data"] for one in drawn["series"] if one["name"] == "active")
+    assert [point[0] - drawn["xAxis"]["min"] for point in bars[0]["coords"]] == [0, 3_600_000]
+    assert "5 Reel empty" in drawn["yAxis"]["data"]
     assert not [one for one in options(many(2))["series"] if one["name"] == "active"]
 
 
