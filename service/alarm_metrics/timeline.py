@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forecasting.series import AlarmSeries
-from service.alarm_metrics.activity import Activity, read_activity
+from service.alarm_metrics.activity import Activity, active_views, read_activity
 from service.alarm_metrics.chatter import LEAD, CodeRun
 from service.alarm_metrics.findings import machine_floods, machine_standing
 from service.alarm_metrics.models import MachineAlarms
@@ -15,6 +15,7 @@ from service.machines.event_store import EventStore
 from service.machines.models import MachineReader, chosen_span
 from wire.clock import PlantClock
 from wire.identity import MachineId
+from wire.rest.alarm_metrics import ActiveAlarmView
 from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
 from wire.timestamps import EARLIEST, from_us, to_us
 
@@ -60,6 +61,7 @@ class TimelineService:
             until=end,
             count=self.events.count(enrolled, start, end) if too_many else len(inside),
             alarms=_alarm_views(inside, catalogue, activity),
+            earlier=_earlier(machine, activity, span, catalogue),
             truncated=too_many or len(inside) > MAX_ALARMS or max(len(bursts), len(floods), len(gaps)) > MAX_MARKS,
             floods=floods[-MAX_MARKS:],
             chatter=bursts[-MAX_MARKS:],
@@ -88,6 +90,17 @@ def _alarm_views(series: AlarmSeries, catalogue: Catalogue, activity: Activity) 
         )
         for at_us, code, end, is_active in rows
     ]
+
+
+def _earlier(
+    machine: MachineId, activity: Activity, span: TimeBins, catalogue: Catalogue
+) -> list[ActiveAlarmView]:
+    if activity.alarms is None:
+        return []
+    before = activity.alarms.starts < span.starts[0]
+    found = activity.alarms.where(before & (activity.alarms.overlap(span) > 0))
+    views = active_views(machine, found, catalogue)
+    return sorted(views, key=lambda one: (-one.seconds, one.code))[:MAX_MARKS]
 
 
 def _burst_view(burst: CodeRun, catalogue: Catalogue) -> BurstView:

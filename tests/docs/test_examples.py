@@ -58,7 +58,9 @@ def test_json_examples_without_ellipsis_can_be_parsed() -> None:
 
 
 def test_mqtt_examples_are_messages_of_the_contract() -> None:
-    events, ack = (text.encode() for text in blocks(ROOT / "docs" / "reference" / "mqtt.md", "json"))
-    batch = decode_batch(events)
+    events, ack, more = (text.encode() for text in blocks(ROOT / "docs" / "reference" / "mqtt.md", "json"))
+    batch, later = decode_batch(events), decode_batch(more)
     assert [event.seq for event in batch.events] == [1]
-    assert decode(Ack, ack).epoch == batch.epoch
+    assert decode(Ack, ack).epoch == batch.epoch == later.epoch
+    assert [(one.seq, one.kind) for one in later.transitions] == [(2, "cleared")]
+    assert ([one.code for one in later.codes], later.rejected) == ([139], [])

@@ -6,6 +6,7 @@ from service.page.machine.score_chart import options as score_options
 from service.page.machine.timeline import summary
 from service.page.machine.timeline_chart import options
 from wire.enums import Grouping
+from wire.rest.alarm_metrics import ActiveAlarmView
 from wire.rest.scores import ScoreboardView
 from wire.rest.timelines import BurstView, TimelineAlarm, TimelineView
 
@@ -49,6 +50,35 @@ def test_a_flood_that_still_lasts_reaches_to_the_end_of_the_chart() -> None:
     drawn = options(EXAMPLE.model_copy(update={"floods": [flood]}))
     bands = next(one for one in drawn["series"] if one["name"] == "flood")
     assert bands["markArea"]["data"][0][1]["xAxis"] == drawn["xAxis"]["max"]
+
+
+def test_an_active_alarm_is_a_bar_to_its_clear_or_to_the_end_of_the_chart() -> None:
+    (cleared,) = EXAMPLE.alarms
+    again = cleared.model_copy(update={"at": cleared.at + timedelta(seconds=1)})
+    active = cleared.model_copy(update={"code": 8, "until": None, "active": True})
+    unknown = active.model_copy(update={"active": False})
+    drawn = options(EXAMPLE.model_copy(update={"alarms": [cleared, again, active, unknown]}))
+    (bars,) = (one["data"] for one in drawn["series"] if one["name"] == "active")
+    assert [bar["coords"][1][0] - bar["coords"][0][0] for bar in bars] == [
+        97_000,
+        drawn["xAxis"]["max"] - bars[1]["coords"][0][0],
+    ]
+    assert "06:13" in bars[0]["tip"]
+    earlier = ActiveAlarmView(
+        site="padova",
+        machine="filler-1",
+        code=5,
+        text="Reel empty",
+        severity="low",
+        since=EXAMPLE.since - timedelta(days=2),
+        until=EXAMPLE.since + timedelta(hours=1),
+        seconds=49 * 3600.0,
+    )
+    drawn = options(EXAMPLE.model_copy(update={"earlier": [earlier]}))
+    (bars,) = (one["data"] for one in drawn["series"] if one["name"] == "active")
+    assert [point[0] - drawn["xAxis"]["min"] for point in bars[0]["coords"]] == [0, 3_600_000]
+    assert "5 Reel empty" in drawn["yAxis"]["data"]
+    assert not [one for one in options(many(2))["series"] if one["name"] == "active"]
 
 
 def test_a_timeline_is_told_in_words_too() -> None:

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from wire.identity import Identifier
-from wire.rest.alarm_metrics import FloodView, StandingAlarmView
+from wire.rest.alarm_metrics import ActiveAlarmView, FloodView, StandingAlarmView
 from wire.rest.gaps import GapView
 from wire.timestamps import UtcDatetime
 
@@ -53,6 +53,7 @@ class TimelineView(BaseModel):
                             "active": False,
                         }
                     ],
+                    "earlier": [],
                     "truncated": False,
                     "floods": [
                         {
@@ -93,6 +94,9 @@ class TimelineView(BaseModel):
     until: UtcDatetime
     count: int = Field(description="Alarms in the span.")
     alarms: list[TimelineAlarm] = Field(description="The newest 5000 of them.")
+    earlier: list[ActiveAlarmView] = Field(
+        default=[], description="Alarms that were raised before the span and active in it, the longest 1000."
+    )
     truncated: bool = Field(description="Whether some list holds only the newest; choose a shorter span.")
     floods: list[FloodView] = Field(description="Floods that overlap the span, the newest 1000.")
     chatter: list[BurstView] = Field(description="Chattering periods, the newest 1000.")

@@ -8,9 +8,9 @@ from typing import Any
 from service.page.components.blocks import plant_time, severity_text
 from service.page.machine.gaps import gap_reason
 from service.page.texts import text
-from wire.rest.alarm_metrics import FloodView
+from wire.rest.alarm_metrics import ActiveAlarmView, FloodView
 from wire.rest.gaps import GapView
-from wire.rest.timelines import TimelineView
+from wire.rest.timelines import TimelineAlarm, TimelineView
 
 _MAX_ROWS = 14  # codes with a row of their own; the others share one
 _MAX_LABELS = 6  # more labels of bands would overlap; the legend names them too
@@ -19,8 +19,9 @@ _SYMBOLS = {"high": "triangle", "medium": "diamond", "low": "circle"}
 
 def options(timeline: TimelineView) -> dict[str, Any]:
     """Return the options of the chart as plain data."""
-    counts = Counter(alarm.code for alarm in timeline.alarms)
-    names = {alarm.code: f"{alarm.code} {alarm.text}" for alarm in timeline.alarms}
+    shown: list[ActiveAlarmView | TimelineAlarm] = [*timeline.earlier, *timeline.alarms]
+    counts = Counter(alarm.code for alarm in shown)
+    names = {alarm.code: f"{alarm.code} {alarm.text}" for alarm in shown}
     rows = {code: names[code] for code, _ in counts.most_common(_MAX_ROWS)}
     others = text("machine.timeline.others")
     labels = list(rows.values()) + ([others] if len(counts) > len(rows) else [])
@@ -134,16 +135,20 @@ def _alarms(timeline: TimelineView, severity: str, row: Callable[[int], str]) ->
 
 
 def _active(timeline: TimelineView, row: Callable[[int], str]) -> list[dict[str, Any]]:
-    """Return the time in which alarms were active as bars, if it is known of any."""
-    bars = []
-    for one in timeline.alarms:
-        end = timeline.until if one.active else one.until
-        if end is not None:
-            still = text("machine.timeline.active.still")
-            until = still if one.until is None else plant_time(one.until, timeline.time_zone)
-            tip = text("machine.timeline.active.tip", code=one.code, alarm=one.text, end=until)
-            coords = [[_ms(one.at), row(one.code)], [_ms(end), row(one.code)]]
-            bars.append({"coords": coords, "tip": tip, "at": one.at.isoformat()})
+    """Return bars of the time in which alarms were active, if it is known; a repeated raise has no own bar."""
+    bars, drawn = [], set()
+    known = [(one.code, one.text, timeline.since, one.until, one.until is None) for one in timeline.earlier]
+    known += [(one.code, one.text, one.at, one.until, one.active) for one in timeline.alarms]
+    for code, alarm, start, until, is_active in known:
+        end = timeline.until if is_active else until
+        if end is None or (code, end) in drawn:
+            continue
+        drawn.add((code, end))
+        still = text("machine.timeline.active.still")
+        shown = still if until is None else plant_time(until, timeline.time_zone)
+        tip = text("machine.timeline.active.tip", code=code, alarm=alarm, end=shown)
+        coords = [[_ms(start), row(code)], [_ms(end), row(code)]]
+        bars.append({"coords": coords, "tip": tip, "at": start.isoformat()})
     if not bars:
         return []
     return [

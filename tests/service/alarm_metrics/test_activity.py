@@ -135,7 +135,9 @@ def test_the_timeline_says_when_an_alarm_ended_and_what_is_active(
     service: Service, stores: Stores, cleared: Machine
 ) -> None:
     desk = TimelineService(stores.machines, stores.events, stores.catalogue, service.clock)
-    found = desk.timeline(cleared.id, None, None).alarms
+    timeline = desk.timeline(cleared.id, None, None)
+    assert [(one.code, one.since) for one in timeline.earlier] == [(REEL, NOW - 40 * HOUR)]
+    found = timeline.alarms
     assert [(one.code, one.until, one.active) for one in found] == [
         (JAM, NOW - 5 * HOUR + 10 * MINUTE, False),
         (JAM, NOW - 4 * HOUR + 2 * MINUTE, False),
