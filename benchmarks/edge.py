@@ -1,4 +1,4 @@
-"""The edge agent: its resident memory while it publishes, and from its start to its first publish.
+"""The edge agent: its resident memory while it publishes, its start to its first publish, and its OPC UA source.
 
 Real agents with a simulated machine's backlog of two months, which a real service acks while the memory is read.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
 
+from benchmarks import edge_opcua
 from benchmarks.broker_observer import listening
 from benchmarks.report import Figure, run
 from benchmarks.seeded_store import machine_ids, prepare
@@ -53,6 +54,7 @@ def measure(rounds: int) -> list[Figure]:
             3,
             at_most=True,
         ),
+        *edge_opcua.measure(rounds),
     ]
 
 

@@ -89,7 +89,7 @@ class MqttSource:
                         position = write_bookmark(outage.seen, digests=list(digests))
                         yield SourceBatch([], position, warning=notice.warning)
                     continue
-                lost = self._lost(outage)
+                lost = self._lost(outage) if self._problem is None else None
                 if messages or lost:
                     yield self._batch(messages, outage, digests, lost)
                     self._acknowledge(client, messages)

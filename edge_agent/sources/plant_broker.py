@@ -27,6 +27,8 @@ class PlantBrokerOptions(Options):
         address = urlsplit(self.url)
         if address.hostname is None:
             raise ConfigRejected(f"The url {self.url} has no host; write mqtt://HOST:1883.")
+        if self.tls_ca is not None and not self.tls_ca.is_file():
+            raise ConfigRejected(f"There is no file {self.tls_ca}; correct tls_ca.")
         secure = address.scheme == "mqtts"
         port = address.port or (8883 if secure else 1883)
         return BrokerConfig(address.hostname, port, self.version, self.username, password, secure, self.tls_ca)

@@ -153,6 +153,9 @@ def test_doctor_checks_the_broker(mosquitto: Mosquitto) -> None:
 def test_mistake_in_the_table_is_one_sentence() -> None:
     with pytest.raises(ConfigRejected, match=r"mqtt\.topics is missing"):
         build({"url": "mqtt://broker", "code": "c", "client_id": "a"}, Context(PlantClock()))
+    table = {"url": "mqtts://broker", "code": "c", "client_id": "a", "topics": ["x"], "tls_ca": "none.pem"}
+    with pytest.raises(ConfigRejected, match=r"There is no file none\.pem; correct tls_ca"):
+        build(table, Context(PlantClock()))
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
