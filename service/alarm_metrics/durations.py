@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from operator import itemgetter
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,19 +86,25 @@ def spans(begun: AlarmSeries, ended: AlarmSeries, gaps: Moments, end_us: int) ->
         else:
             since.setdefault(code, at)
     found += [(code, start, end_us, _BEGIN) for code, start in since.items()]
-    table = np.array(sorted(found, key=itemgetter(1, 0, 2)), dtype=np.int64).reshape(-1, 4)
+    flat = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=4 * len(found))
+    table = flat.reshape(-1, 4)
+    table = table[np.lexsort((table[:, 2], table[:, 0], table[:, 1]))]
     return Spans(table[:, 0], table[:, 1], table[:, 2], table[:, 3] == _END, table[:, 3] == _BEGIN)
 
 
 def _in_order(
     begun: AlarmSeries, ended: AlarmSeries, gaps: Moments, end_us: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield time, kind and code of all edges up to the end, each once."""
+    """Return time, kind and code of all edges up to the end, each once."""
     parts = (
         (gaps, np.zeros_like(gaps), _GAP),
         (ended.times, ended.codes, _END),
         (begun.times, begun.codes, _BEGIN),
     )
     rows = [np.stack([times, np.full_like(times, kind), codes], axis=1) for times, codes, kind in parts]
-    table = np.unique(np.concatenate(rows), axis=0)
-    yield from map(tuple, table[table[:, 0] <= end_us].tolist())
+    table = np.concatenate(rows)
+    table = table[table[:, 0] <= end_us]
+    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    is_new = np.append(True, (table[1:] != table[:-1]).any(axis=1))[: len(table)]
+    times, kinds, codes = (column.tolist() for column in table[is_new].T)
+    return zip(times, kinds, codes, strict=True)
