@@ -73,8 +73,7 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
 
         A machine that has never connected is left out.
         """
-        connected = service.machines.agents()
-        newest = cache.fresh_for([machine for machine in machines.all() if machine.id in connected])
+        newest = cache.fresh_for(machines.all())
         return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=forecast_order))
 
     return routes

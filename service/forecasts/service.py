@@ -87,6 +87,11 @@ class ForecastService:
         (made,) = self._make([known], at, serving, [found], [span], hindsight=hindsight)
         return made.forecast
 
+    def connected(self, machines: Sequence[Machine]) -> list[Machine]:
+        """Return those that have connected at least once: an imported past says nothing about now."""
+        agents = self._agents(machines)
+        return [machine for machine in machines if machine.id in agents]
+
     def require_connected(self, machine: Machine) -> None:
         """Refuse to forecast without a model, or a machine that is retired or has never connected."""
         machine.require_active()

@@ -186,13 +186,6 @@ def test_a_machine_is_titled_with_its_site(page_at: Callable[..., Page]) -> None
     expect(page).to_have_title("padova / filler-0 · Alarmcast")
 
 
-def test_a_machine_that_has_never_connected_says_so_above_its_forecast(page_at: Callable[..., Page]) -> None:
-    page = page_at(OTHER)
-    expect(
-        page.locator(".ac-machine-head").get_by_text("Never connected: no agent of this machine")
-    ).to_be_visible()
-
-
 def test_an_address_that_leads_nowhere_is_a_404_in_our_own_frame(stage: Stage) -> None:
     answer = httpx.get(f"{stage.plant.address}/nope", timeout=10)
     assert answer.status_code == 404

@@ -64,7 +64,10 @@ class ForecastPanel:
             return
         try:
             forecast = await self.context.client.forecasts.get(self.machine)
-        except (Conflict, Gone, Unavailable) as error:
+        except Conflict:
+            self._show_error(text("machine.forecast.never_connected"))
+            return
+        except (Gone, Unavailable) as error:
             self._show_error(str(error))
             return
         if self.removed:
