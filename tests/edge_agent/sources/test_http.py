@@ -3,6 +3,7 @@
 import http.client
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,10 @@ class Endpoint:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token}"} | ({"Idempotency-Key": key} if key is not None else {})
-        connection.request("POST", "/", payload, headers)
-        response = connection.getresponse()
-        found = response.status, json.loads(response.read())
-        connection.close()
-        return found
+        with closing(connection):  # also if the agent refuses before all is sent
+            connection.request("POST", "/", payload, headers)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
 
 
 @pytest.fixture
