@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from threading import Event, Thread, current_thread
+from threading import Event, Thread
 from types import FrameType
 
 from edge_agent import __version__
@@ -77,14 +77,6 @@ def _keep_running(settings: Settings, stop: Event) -> None:
             stop.wait(_RESTART_S)
 
 
-class _NamedPublisher(Publisher):
-    """Names its thread after the machine, for the log."""
-
-    def _run(self) -> None:
-        current_thread().name = f"publisher {self._machine}"
-        super()._run()
-
-
 def _run_machine(settings: Settings, stop: Event) -> None:
     """Run the agent of one machine; a finished source keeps it online."""
     clock = PlantClock(settings.clock_wall_origin, settings.clock_plant_origin, settings.clock_speed)
@@ -92,7 +84,7 @@ def _run_machine(settings: Settings, stop: Event) -> None:
     source = build_source(settings, clock, codes)
     spool = Spool(settings.spool_path, max_events=settings.spool_max_events, max_bytes=settings.spool_max_mb << 20)
     codes.restore(spool.codes())
-    publisher = _NamedPublisher(
+    publisher = Publisher(
         machine=MachineId(settings.site, settings.machine),
         broker=broker_config(settings),
         spool=spool,

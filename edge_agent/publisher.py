@@ -67,7 +67,7 @@ class Publisher:
         self._state_due = 0.0
         self._published: AgentState | None = None  # the last state of this connection, and when it was sent
         self._published_at, self._empty_at = 0.0, time.monotonic()
-        self._thread = Thread(target=self._run, name="publisher", daemon=True)
+        self._thread = Thread(target=self._run, name=f"publisher {machine}", daemon=True)
         self._duplicate, self._retained = False, Event()
         self._has_published_state = False
         self._connected_at: datetime | None = None
