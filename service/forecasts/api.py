@@ -49,9 +49,7 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 
     @routes.get(
-        "/machines/{site}/{machine}/forecast",
-        response_model=Forecast,
-        responses=responses(404, 409, 410, 422, 503),
+        "/machines/{site}/{machine}/forecast", response_model=Forecast, responses=responses(404, 410, 422, 503)
     )
     async def get_forecast(
         site: Site,
@@ -64,7 +62,7 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
             past = await run_in_threadpool(service.forecast_at, identity, at)
             return Response(encode(past), media_type=_JSON)
         # A fresh cached forecast is answered by ForecastFastPath.
-        newest = await run_in_threadpool(_newest, machines, service, cache, identity)
+        newest = await run_in_threadpool(_newest, machines, cache, identity)
         return Response(newest.encoded, media_type=_JSON)
 
     @routes.get("/forecasts", responses=responses(503))
@@ -73,24 +71,23 @@ def _forecast_routes(machines: SiteFilteredMachines, service: ForecastService, c
 
         A machine that has never connected is left out.
         """
-        newest = cache.fresh_for(machines.all())
+        connected = service.machines.agents()
+        newest = cache.fresh_for([machine for machine in machines.all() if machine.id in connected])
         return FleetForecasts(forecasts=sorted((one.forecast for one in newest), key=forecast_order))
 
     return routes
 
 
-def _newest(
-    machines: SiteFilteredMachines, service: ForecastService, cache: ForecastCache, machine_id: MachineId
-) -> CachedForecast:
+def _newest(machines: SiteFilteredMachines, cache: ForecastCache, machine_id: MachineId) -> CachedForecast:
     machine = machines.get(machine_id)
-    service.require_connected(machine)
+    machine.require_active()
     return cache.fresh_for([machine])[0]
 
 
 def _explanation_routes(explanations: ExplanationService) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["forecasts"])
 
-    @routes.get("/machines/{site}/{machine}/explanation", responses=responses(404, 409, 410, 422, 503))
+    @routes.get("/machines/{site}/{machine}/explanation", responses=responses(404, 410, 422, 503))
     def explain_forecast(
         site: Site,
         machine: MachineName,

@@ -103,12 +103,9 @@ class ForecastCache:
         return [one for one in found if one]
 
     def fresh_for(self, machines: list[Machine]) -> list[CachedForecast]:
-        """Return a fresh forecast for each machine, making in one pass those that are not.
-
-        Machines that have never connected are left out.
-        """
+        """Return a fresh forecast for each machine, making in one pass those that are not."""
         found = {machine.id: self.get_fresh(machine.id) for machine in machines}
-        missing = self._desk.connected([machine for machine in machines if found[machine.id] is None])
+        missing = [machine for machine in machines if found[machine.id] is None]
         if missing:
             seen = self.versions
             made = self._desk.forecast_now(missing, self._clock.now())

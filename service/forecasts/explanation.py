@@ -58,7 +58,7 @@ class ExplanationService:
     def now(self, machine: MachineId, *, code: int | None, parts: int) -> ForecastExplanation:
         """Explain the newest forecast, as of the moment it was made, so that both tell the same figures."""
         known = self.desk.machines.get(machine)
-        self.desk.require_connected(known)
+        known.require_active()
         at = self.newest.fresh_for([known])[0].forecast.as_of
         then = ServingAt(known, self.desk.champion.current(), hindsight=False)
         return self._explain(then, at, code, parts)

@@ -157,7 +157,9 @@ class ForecastScheduler:
         return len(machines)
 
     def _connected(self) -> list[Machine]:
-        return self.desk.connected(self.desk.machines.all())
+        """Return the machines that have connected at least once; an imported past says nothing about now."""
+        agents = self.desk.machines.agents()
+        return [machine for machine in self.desk.machines.all() if machine.id in agents]
 
     def _leave(self, touched: Iterable[MachineId]) -> None:
         self._missed |= dict.fromkeys(touched, self.monotonic())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from forecasting.forecaster import ObservedSeries
 from forecasting.network import Matrix
 from forecasting.window import WindowSpec, coverage, input_window
-from service.errors import Conflict, InputRejected
+from service.errors import InputRejected
 from service.forecasts.base_rates import BaseRates
 from service.forecasts.champion import ChampionCache, LoadedModel
 from service.forecasts.target_labels import TargetLabels
@@ -86,21 +86,6 @@ class ForecastService:
         span = ObservedSpan(found.first_at, at, well=True)
         (made,) = self._make([known], at, serving, [found], [span], hindsight=hindsight)
         return made.forecast
-
-    def connected(self, machines: Sequence[Machine]) -> list[Machine]:
-        """Return those that have connected at least once: an imported past says nothing about now."""
-        agents = self._agents(machines)
-        return [machine for machine in machines if machine.id in agents]
-
-    def require_connected(self, machine: Machine) -> None:
-        """Refuse to forecast without a model, or a machine that is retired or has never connected."""
-        machine.require_active()
-        self.champion.current()
-        if self.machines.agent(machine) is None:
-            raise Conflict(
-                f"{machine.id} has never connected, so it is not forecast: an imported past says nothing about "
-                "now. Start its agent, or give a past moment (`at`)."
-            )
 
     def serving_at(self, machine: MachineId, at: datetime) -> ServingAt:
         """Say who speaks for a machine as of a past moment, or refuse a moment that cannot be asked about."""

@@ -57,15 +57,6 @@ class Stage:
             log.write(json.dumps({"timestamp": datetime.now(UTC).isoformat(), "alarm": code}) + "\n")
 
 
-def _connect_once(plant: Plant, machine: str, log: Path) -> None:
-    """Let a machine be forecast that raises no alarms: its agent connects and stops."""
-    log.touch()
-    agent = plant.agent(machine, log)
-    agent.start()
-    wait_until(lambda: plant.get(f"/v1/machines/{machine}/forecast").status_code == 200, "it has connected")
-    agent.stop()
-
-
 @pytest.fixture(scope="session")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     require(shutil.which("mosquitto") or Path("/usr/sbin/mosquitto").exists(), "mosquitto")
@@ -84,7 +75,6 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         jobs = [enrol(plant, machine, history) for machine in LEARNED]
         for number in jobs:
             assert ended(plant, number).state in ("promoted", "rejected")
-        _connect_once(plant, LEARNED[1], folder / "quiet.jsonl")
         yield Stage(plant, history, log, agent, {role: signed_in(plant, role) for role in Role})
     finally:
         for process in plant.processes:

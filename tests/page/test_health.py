@@ -94,8 +94,8 @@ def test_agents_are_shown_worst_first(page_at: Callable[..., Page]) -> None:
     page = page_at("/health")
     rows = panel(page, "Agents").locator("tbody tr")
     expect(rows).to_have_count(len(LEARNED))
-    expect(rows.first).to_contain_text(LEARNED[1])
-    expect(rows.first).to_contain_text("offline")
+    expect(rows.first).to_contain_text(LEARNED[1])  # it has no agent
+    expect(rows.first).to_contain_text("never connected")
     expect(rows.last).to_contain_text("online")
     panel(page, "Agents").get_by_role("button", name="machine").click()
     expect(rows.first).to_contain_text(LEARNED[0])

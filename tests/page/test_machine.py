@@ -186,6 +186,13 @@ def test_a_machine_is_titled_with_its_site(page_at: Callable[..., Page]) -> None
     expect(page).to_have_title("padova / filler-0 · Alarmcast")
 
 
+def test_a_machine_that_has_never_connected_says_so_above_its_forecast(page_at: Callable[..., Page]) -> None:
+    page = page_at(OTHER)
+    expect(
+        page.locator(".ac-machine-head").get_by_text("Never connected: no agent of this machine")
+    ).to_be_visible()
+
+
 def test_an_address_that_leads_nowhere_is_a_404_in_our_own_frame(stage: Stage) -> None:
     answer = httpx.get(f"{stage.plant.address}/nope", timeout=10)
     assert answer.status_code == 404
@@ -200,7 +207,8 @@ def test_a_machine_says_in_words_what_it_waits_for_and_when_it_has_gone(
     enrol(stage.plant, "padova/filler-9")
     page = page_at("/machines/padova/filler-9")
     expect(page.get_by_text("No data received yet")).to_be_visible()
-    expect(page.get_by_text("forecast as soon as its agent connects")).to_be_visible()
+    expect(page.get_by_text("not yet trained on this machine")).to_be_visible()
+    expect(page.locator(ROW).first).to_be_visible()
     retired = stage.plant.post("/v1/machines/padova/filler-9/retire", json={"reason": "sold"})
     assert retired.is_success
     for again in (False, True):

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from nicegui import html
 from nicegui.events import GenericEventArguments
 
-from alarmcast import Conflict, Gone, Rejected, Unavailable
+from alarmcast import Gone, Rejected, Unavailable
 from service.page.components.blocks import empty_state, panel
 from service.page.layout import PageContext, show_api_errors
 from service.page.machine.elements import AlarmActions, FactorList, ForecastList
@@ -64,9 +64,6 @@ class ForecastPanel:
             return
         try:
             forecast = await self.context.client.forecasts.get(self.machine)
-        except Conflict:
-            self._show_error(text("machine.forecast.never_connected"))
-            return
         except (Gone, Unavailable) as error:
             self._show_error(str(error))
             return

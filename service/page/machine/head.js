@@ -73,8 +73,8 @@ export default {
       return { text: text(`machine.note.${state}`), details: reason };
     },
     forecastNote() {
-      if (!this.lastSeen && !this.retired) return text("machine.note.never_connected");
       if (!this.forecast) return null;
+      if (!this.lastSeen && !this.retired) return text("machine.note.never_connected");
       if (this.forecast.status === "warming_up") return text("machine.note.warming_up", { coverage: percent(this.forecast.coverage), hours: this.inputHours });
       if (this.forecast.status === "stale") return this.lastSeen ? text("machine.note.stale", { time: plantTime(this.lastSeen, this.zone) }) : text("machine.note.stale.never");
       return null;

@@ -244,12 +244,6 @@ def test_without_a_model_a_forecast_is_unavailable_with_a_time_to_come_back(
 
 
 @pytest.mark.usefixtures("champion", "filler")
-def test_a_machine_that_has_never_connected_is_not_forecast(client: Client) -> None:
-    for path in ("forecast", "explanation"):
-        assert "has never connected" in problem(client.get(f"{BASE}/{path}"), 409)["detail"]
-
-
-@pytest.mark.usefixtures("champion", "filler")
 def test_a_past_moment_can_be_asked_about_and_the_future_cannot(client: Client) -> None:
     past = client.forecasts.get(FILLER, at=NOW - timedelta(hours=3))
     assert (past.as_of, past.hindsight) == (NOW - timedelta(hours=3), False)

@@ -134,11 +134,8 @@ def test_a_model_without_history_is_explained_by_codes_alone(service: Service, l
     assert seen[137]
 
 
-@pytest.mark.usefixtures("champion")
-def test_a_machine_without_a_past_differs_from_nothing_and_the_reading_says_so(
-    service: Service, stores: Stores, filler: Machine
-) -> None:
-    connect_agent(stores, filler)
+@pytest.mark.usefixtures("champion", "filler")
+def test_a_machine_without_a_past_differs_from_nothing_and_the_reading_says_so(service: Service) -> None:
     found = why(service)
     assert found.baseline_samples == 0
     assert "a machine without data" in found.reading

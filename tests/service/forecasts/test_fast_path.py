@@ -5,18 +5,12 @@ import pytest
 
 from alarmcast import InProcess
 from service.app.service import Service
-from service.app.stores import Stores
 from service.forecasts.api import PATH
 from service.machines.models import Machine
-from tests.service.conftest import FILLER, connect_agent
+from tests.service.conftest import FILLER
 
 FORECAST = PATH.format(site=FILLER.site, machine=FILLER.machine)
-pytestmark = pytest.mark.usefixtures("champion", "connected")
-
-
-@pytest.fixture
-def connected(stores: Stores, filler: Machine) -> None:
-    connect_agent(stores, filler)
+pytestmark = pytest.mark.usefixtures("champion", "filler")
 
 
 def asking(service: Service, key: str | None) -> httpx.Client:

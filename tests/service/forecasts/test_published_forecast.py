@@ -1,5 +1,7 @@
 """A forecast of many targets: over MQTT what fits into a message, over REST and in streams everything."""
 
+import pytest
+
 from service.app.service import Service
 from service.app.stores import Stores
 from service.forecasts.cache import ForecastMade
@@ -39,10 +41,10 @@ def test_a_forecast_of_five_hundred_targets_is_published_below_the_limit_of_a_me
     assert all(alarm.probability <= lowest for alarm in whole.alarms if alarm.code in left_out)
 
 
+@pytest.mark.usefixtures("filler")
 def test_an_expected_alarm_is_published_before_likelier_ones_that_are_not(
-    service: Service, stores: Stores, filler: Machine
+    service: Service, stores: Stores
 ) -> None:
-    connect_agent(stores, filler)
     stores.catalogue.merge(entries(len(CODES)))
     stores.versions.add_and_promote(small_model(targets=tuple(CODES)), report={}, at=NOW)
     newest = service.forecasts.cache.fresh_for(stores.machines.all())[0]

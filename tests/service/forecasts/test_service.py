@@ -152,7 +152,7 @@ def test_the_future_cannot_be_asked_from(service: Service) -> None:
         desk(service).forecast_at(MachineId("padova", "none"), NOW - HOUR)
 
 
-@pytest.mark.usefixtures("champion", "connected")
+@pytest.mark.usefixtures("champion")
 def test_a_new_event_makes_a_new_forecast_at_once(service: Service, stores: Stores, filler: Machine) -> None:
     assert newest(service, stores).events_seen == 0
     raise_alarms(stores, filler, (NOW - HOUR, 139))

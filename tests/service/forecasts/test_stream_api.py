@@ -68,7 +68,7 @@ def test_the_present_forecast_comes_first_as_rest_gives_it_and_then_each_new_one
     service: Service, stores: Stores, filler: Machine, address: str
 ) -> None:
     connect_agent(stores, filler)
-    connect_agent(stores, enrolled(stores.enrolments, CAPPER))
+    enrolled(stores.enrolments, CAPPER)
     rest = Client(service).get(f"{BASE}/forecast").json()
     everyone, one = (
         Reader(f"{address}/v1/stream").start(),
