@@ -85,20 +85,25 @@ class ModbusDevice:
     def _request(self, signal: Registers, count: int) -> Any:
         if self._client is None:
             raise Unreachable("not connected")
-        functions = {
-            "coil": self._client.read_coils,
-            "discrete": self._client.read_discrete_inputs,
-            "holding": self._client.read_holding_registers,
-            "input": self._client.read_input_registers,
-        }
-        try:
-            response = functions[signal.table](signal.address, count=count, device_id=self._unit)
-        except (ModbusException, OSError) as error:
-            raise Unreachable(f"no answer: {error}") from None
+        response = request(self._client, signal.table, signal.address, count, self._unit)
         if response.isError():
             number = response.exception_code
             raise Unreadable(_REASONS.get(number, f"the device answers with exception {number}"))
         return response
+
+
+def request(client: ModbusTcpClient, table: str, address: int, count: int, unit: int) -> Any:
+    """Read a table of a device; an exception response is returned, too."""
+    functions = {
+        "coil": client.read_coils,
+        "discrete": client.read_discrete_inputs,
+        "holding": client.read_holding_registers,
+        "input": client.read_input_registers,
+    }
+    try:
+        return functions[table](address, count=count, device_id=unit)
+    except (ModbusException, OSError) as error:
+        raise Unreachable(f"no answer: {error}") from None
 
 
 def build(options: dict[str, Any], context: Context) -> Monitored:

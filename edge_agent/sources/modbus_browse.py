@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from pymodbus.client import ModbusTcpClient
-from pymodbus.exceptions import ModbusException
 
 from edge_agent.errors import ConfigRejected
 from edge_agent.sources.discovery import MAX_SIGNALS, Access, Proposal, toml_text
+from edge_agent.sources.modbus import request
 from edge_agent.sources.signals import Unreachable, host_and_port
 
 _TABLES = ("coil", "discrete", "holding", "input")
@@ -66,16 +66,7 @@ class _Device:
 
     def read(self, where: Range) -> list[int] | None:
         """Return the values of a range, None if the device refuses it."""
-        functions = {
-            "coil": self._client.read_coils,
-            "discrete": self._client.read_discrete_inputs,
-            "holding": self._client.read_holding_registers,
-            "input": self._client.read_input_registers,
-        }
-        try:
-            response = functions[where.table](where.address, count=where.size, device_id=self.unit)
-        except (ModbusException, OSError) as error:
-            raise Unreachable(f"no answer: {error}") from None
+        response = request(self._client, where.table, where.address, where.size, self.unit)
         if response.isError():
             return None
         if where.table in ("coil", "discrete"):

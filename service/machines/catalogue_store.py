@@ -92,7 +92,7 @@ def merge_into(connection: Connection, entries: Iterable[CatalogueEntry]) -> Cat
 def describe_codes(
     connection: Connection, codes: Sequence[tuple[int, CodeDescription]], *, most: int
 ) -> Counter[tuple[int, ExcessKind]]:
-    """Add the codes that machines describe and nobody knows; return how many were too many, by machine."""
+    """Add unknown codes that machines describe; return how many were above the limit, by machine."""
     left_out: Counter[tuple[int, ExcessKind]] = Counter()
     used: dict[int, int] = {}
     for machine, code in sorted(codes, key=lambda pair: (pair[1].code, pair[0])):  # in one order: no deadlocks

@@ -99,7 +99,7 @@ def test_time_in_which_nobody_listened_is_not_learned_from(
     connect_agent(stores, filler)  # the agent starts today, 60 days after the loaded past ends
     raise_alarms(stores, filler, (NOW - HOUR, 139))
     later = school.training_windows(filler, NOW)
-    assert later <= loaded, "silence that nobody connect_agent is no evidence of silence"
+    assert later <= loaded, "silence without a connection is no evidence of silence"
 
 
 def test_a_past_in_many_files_is_the_same_past(service: Service, stores: Stores, filler: Machine) -> None:
