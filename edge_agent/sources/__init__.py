@@ -39,11 +39,6 @@ class SourceBatch:
     warning: str | None = None
     transitions: list[Transition] = field(default_factory=list)
 
-    @property
-    def cleared(self) -> list[Alarm]:
-        """The alarms that ended."""
-        return [change.alarm for change in self.transitions if change.kind is TransitionKind.CLEARED]
-
     def add(self, alarm: Alarm, kind: TransitionKind | None = None) -> None:
         """Append an alarm that was raised, or changed otherwise if a kind is given."""
         if kind is None:
